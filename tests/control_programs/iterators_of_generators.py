@@ -301,7 +301,7 @@ def loops_over_an_object(x):
     for v in rows:
         for k, w in enumerate(rows):
             total += v * w * k
-    for v, k in zip(rows, range(4)):
+    for v, k in zip(rows, range(4), strict=False):
         total -= v * k
     a, b = pair
     return total, [v + 1 for v in rows if v > 0], list(map(abs, rows)), sum(a) * b, rows.asked

@@ -311,3 +311,159 @@ def test_reasons_from_sizes_and_from_outside() -> None:
         "new static value: axis is 1 instead of 0",
         "changed closure: shift is 2 instead of 1",
     ]
+
+
+# Functions ---------------------------------------------------------------------------------------
+
+
+def scaled(k: Any) -> Any:
+    return lambda x: x * k
+
+
+def shifted(k: Any) -> Any:
+    return lambda x: x + k
+
+
+def applied_to_ones(f: Any, n: int) -> Any:
+    return f(np.ones(n))
+
+
+def test_functions_of_one_code_share_what_is_compiled() -> None:
+    def of(makes: Any) -> list[int]:
+        return compiles(applied_to_ones, *[(make(k), 3) for make, k in makes])
+
+    factors = [(scaled, float(k)) for k in range(5)]
+    assert of(factors) == [1, 2, 2, 2, 2]  # A number is traced from its second value on.
+    arrays = [(scaled, X * k) for k in range(5)]
+    assert of(arrays) == [1] * 5
+    assert of([*arrays, (shifted, X)]) == [1] * 5 + [2]
+
+    def with_default(k: Any) -> Any:
+        return lambda x, *, p=2 * k, q=k: x * p + q
+
+    assert of([(with_default, X * k) for k in range(4)]) == [1] * 4
+
+    def nested(k: Any) -> Any:
+        inner = scaled(k)
+        return lambda x: inner(x) + inner(x)
+
+    assert of([(nested, X * k) for k in range(4)]) == [1] * 4
+
+
+class Layer:
+    def __init__(self, f: Any) -> None:
+        self.f, self.w = f, np.arange(3.0)
+
+    def __call__(self, x: Any) -> Any:
+        return self.f(self.w * x)
+
+
+def test_functions_of_objects_and_of_containers_do_so_too() -> None:
+    assert compiles(Layer.__call__, *[(Layer(scaled(X * k)), 2.0) for k in range(4)]) == [1] * 4
+
+    def each(fs: Any, x: Any) -> Any:
+        return [f(x) for f in fs["all"]]
+
+    calls = [({"all": [scaled(X * k), shifted(X - k)]}, X) for k in range(4)]
+    assert compiles(each, *calls) == [1] * 4
+
+
+def test_which_function_it_is_counts_where_that_is_asked() -> None:
+    known = scaled(X)
+    others = [scaled(X * k) for k in range(3)]
+
+    def is_known(f: Any, x: Any) -> Any:
+        return x + 1 if f is known else f(x)
+
+    def is_one(f: Any, g: Any, x: Any) -> Any:
+        return x + 1 if f in (g,) else f(x)
+
+    def same(f: Any, g: Any, x: Any) -> Any:
+        return x * 2 if f is g else f(x) - g(x)
+
+    def held(f: Any, x: Any) -> Any:
+        table = {known: 1.0, f: 2.0}
+        return x * table[f] + len(table)
+
+    for f in (is_known, held):
+        g = tracejit.jit(f)
+        for k in (*others, known, *others, known):
+            assert_same(f(k, X), g(k, X))
+    for f in (is_one, same):
+        g = tracejit.jit(f)
+        for a in (*others, known):
+            for b in (*others, known):
+                assert_same(f(a, b, X), g(a, b, X))
+
+
+def test_functions_that_are_given_back_or_kept_are_those_of_the_call() -> None:
+    box: dict[str, Any] = {"last": None}
+
+    @tracejit.jit
+    def kept(owner: Any, f: Any, x: Any) -> Any:
+        owner.f = f
+        box["last"] = f
+        return f, x + 1
+
+    for k in range(4):
+        owner, f = Layer(None), scaled(X * k)
+        found, _ = kept(owner, f, X)
+        assert found is f and owner.f is f and box["last"] is f
+
+
+def test_cells_that_are_shared_or_bound() -> None:
+    def pair(k: Any) -> Any:
+        def get() -> Any:
+            return k
+
+        def put(v: Any) -> None:
+            nonlocal k
+            k = v
+
+        return get, put
+
+    def both(get: Any, put: Any, v: Any) -> Any:
+        before = get()
+        put(v)
+        return before, get()
+
+    for mixed in (False, True):
+        f = tracejit.jit(both)
+        for k in range(4):
+            (get, put), (other, _) = pair(float(k)), pair(-1.0)
+            expected = (-1.0, -1.0) if mixed and k % 2 else (float(k), k + 0.5)
+            assert f(other if mixed and k % 2 else get, put, k + 0.5) == expected
+            assert get() == k + 0.5 and other() == -1.0
+
+    total = 0.0
+
+    def read() -> Any:
+        return total
+
+    def counted(f: Any, x: Any) -> Any:
+        nonlocal total
+        total = x
+        return f() + x
+
+    def another(value: Any) -> Any:
+        def read() -> Any:
+            return value
+
+        return read
+
+    g = tracejit.jit(counted)
+    assert [g(f, 2.0) for f in (another(1.0), read, another(3.0), read)] == [3.0, 4.0, 5.0, 4.0]
+
+
+def test_changes_of_functions_are_seen() -> None:
+    f = tracejit.jit(applied_to_ones)
+    g = shifted(X)
+    assert_same(f(g, 3), X + 1)
+    g.__code__ = scaled(X).__code__
+    assert_same(f(g, 3), X * 1)
+    g.__closure__[0].cell_contents = X + 2
+    assert_same(f(g, 3), X + 2)
+    other = eval("lambda x: x * k", {"k": 3.0})
+    assert_same(f(other, 3), np.full(3, 3.0))
+    again = type(other)(other.__code__, {"k": 4.0})
+    assert_same(f(again, 3), np.full(3, 4.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "CellRead",
     "ClassHas",
     "ClassRead",
+    "ClosureRead",
     "DefaultRead",
     "Distinct",
     "EqualTo",
@@ -35,6 +36,7 @@ __all__ = [
     "LeafRead",
     "ObjectRead",
     "OfClass",
+    "OfCode",
     "OwnRead",
     "PackedRead",
     "SameAs",
@@ -75,6 +77,18 @@ class CellRead:
 
     def __call__(self, _: Any) -> Any:
         return self.cell.cell_contents
+
+
+class ClosureRead:
+    """The contents of one of the `count` cells of a function."""
+
+    __slots__ = ("count", "index")
+
+    def __init__(self, index: int, count: int) -> None:
+        self.index, self.count = index, count
+
+    def __call__(self, f: Any) -> Any:
+        return f.__closure__[self.index].cell_contents
 
 
 class ObjectRead:
@@ -267,6 +281,20 @@ class OfClass:
 
     def __call__(self, value: Any, _: Sequence[Any]) -> bool:
         return type(value) is self.cls
+
+
+class OfCode:
+    """A function of Python with this code and these globals."""
+
+    __slots__ = ("code", "namespace")
+
+    def __init__(self, function: FunctionType) -> None:
+        self.code, self.namespace = function.__code__, function.__globals__
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        if type(value) is not FunctionType or value.__code__ is not self.code:
+            return False
+        return value.__globals__ is self.namespace
 
 
 class HasSize:

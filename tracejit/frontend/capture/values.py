@@ -18,9 +18,10 @@ import enum
 import functools
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import CellType, CodeType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from tracejit.frontend.capture.reads import (
     CellRead,
     ClassHas,
     ClassRead,
+    ClosureRead,
     DefaultRead,
     Distinct,
     EqualTo,
@@ -46,6 +48,7 @@ from tracejit.frontend.capture.reads import (
     LeafRead,
     ObjectRead,
     OfClass,
+    OfCode,
     OwnRead,
     PackedRead,
     SameAs,
@@ -53,7 +56,7 @@ from tracejit.frontend.capture.reads import (
 )
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.contents import contents_of
-from tracejit.frontend.tracing.instances import is_instance, is_placed
+from tracejit.frontend.tracing.instances import is_instance, is_own_function, is_placed
 from tracejit.frontend.tracing.packed import FEW, PackedForm, Rows, pack, packed_form
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
@@ -186,6 +189,10 @@ class Capture:
         self._unread: set[Source] = set()
         #: Whether it matters which of these are one object.
         self.tells_apart = False
+        #: id -> (function that is known by its code, number) of cells of such functions.
+        self._cells: dict[int, tuple[Source, int]] = {}
+        #: Whether the program binds names of functions around it.
+        self.binds_cells = False
         #: The number of a leaf of the call, by the source that it is.
         self._leaves: dict[Source, int] = {}
         self._leaf_count = 0
@@ -243,6 +250,10 @@ class Capture:
                 f"cannot access free variable '{name}' where it is not associated with a value"
             )
             raise NameError(message) from None
+        owner, k = self._cells.get(id(cell), (None, 0))
+        if owner is not None:
+            read = ClosureRead(k, len(owner.value.__closure__))
+            return self.reach(self.step(owner, ("closure", k), read, f" ({name})", value))
         return self.reach(self._source(("cell", id(cell)), None, CellRead(cell), name, value))
 
     def object_source(self, obj: Any, label: str) -> Source:
@@ -308,6 +319,8 @@ class Capture:
         """The condition that a source still holds the very same object."""
         if source.placeholder is MISSING:
             self._identity(source, source.value)
+        elif isinstance(source.check, OfCode):
+            source.check = SameAs(reference(source.value))
 
     def guard_method(self, parent: Source, name: str, function: Any) -> None:
         """The condition that `parent.name` is `function` bound to it."""
@@ -323,6 +336,8 @@ class Capture:
 
     def guard_code(self, source: Source, code: CodeType) -> None:
         """The condition that a function has this code; checked where there is something else to."""
+        if isinstance(source.check, OfCode):
+            return
         self.codes.append((reference(source.value), code))
 
     def default(self, source: Source, key: int | str, name: str, value: Any) -> Any:
@@ -386,6 +401,8 @@ class Capture:
             return value
         if cls is np.ndarray or isinstance(value, np.generic):
             return self._input(source, value)
+        if is_own_function(value):
+            return self._function(source, value)
         first = self._by_identity.get(id(value))
         if first is not None:
             self._same(source, first)
@@ -412,6 +429,57 @@ class Capture:
         self._by_place.append(source)
         source.check = OfClass(type(value))
         return value
+
+    def _function(self, source: Source, f: FunctionType) -> FunctionType:
+        """A function that later calls know by this way to it, and by its code.
+
+        Names of modules and classes, and what holds a function several times, hold the very one.
+        """
+        known = self.objects.get(id(f))
+        if known is not None or not self._is_way(source):
+            self.require_identity(f)
+            self._identity(source, f)
+            return f
+        source.check = OfCode(f)
+        self.objects[id(f)] = source
+        self._by_place.append(source)
+        cells = f.__closure__ or ()
+        self.claim_cells(cells)
+        self._cells.update((id(cell), (source, k)) for k, cell in enumerate(cells))
+        if any(self._sources.get(("cell", id(cell))) for cell in cells):
+            self.guard_identity(source)
+        return f
+
+    def _is_way(self, source: Source) -> bool:
+        """Whether each call may find another object there: an argument, or what an object has."""
+        if isinstance(source.read, AttributeRead):
+            return is_instance(self._order[source.parent - 1].value)
+        return isinstance(source.read, (LeafRead, ClosureRead))
+
+    def is_known_by_code(self, source: Source) -> bool:
+        """Whether a function is known by its code and the way to it, not by identity."""
+        return isinstance(source.check, OfCode)
+
+    def claim_cells(self, cells: Sequence[CellType]) -> None:
+        """Note that another function has these cells: which function it is counts, then."""
+        for cell in cells:
+            if id(cell) in self._cells:
+                self.guard_identity(self._cells[id(cell)][0])
+
+    def _tell_functions_apart(self) -> None:
+        """Functions known by their code are not one that is known by identity, nor each other.
+
+        Where a cell is bound, it may be theirs at another call.
+        """
+        by_code = [s for s in self._by_place if isinstance(s.check, OfCode)]
+        if not by_code:
+            return
+        named = {id(s.value): s.value for s in self.objects.values() if s.check is not None}
+        codes = Counter(f.__code__ for f in named.values() if type(f) is FunctionType)
+        for source in by_code:
+            f = source.value
+            if codes[f.__code__] > 1 or self.binds_cells and f.__closure__:
+                self.guard_identity(source)
 
     def instance_source(self, x: Any) -> Source | None:
         """The source of an instance from outside; None for any other object."""
@@ -518,6 +586,8 @@ class Capture:
     def require_identity(self, x: Any) -> None:
         """The condition that what a source holds is this very object."""
         source = self.source_of(x)
+        if source is not None and isinstance(source.check, OfCode):
+            self.guard_identity(source)
         if source is not None and isinstance(source.check, OfClass):
             self.guard(source, SameAs(reference(x)))
 
@@ -626,6 +696,7 @@ class Capture:
 
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
+        self._tell_functions_apart()
         if self.tells_apart and any(not isinstance(s.read, ArgumentRead) for s in self._by_place):
             # What is in two places of the arguments is not compiled at all.
             for key, place in list(self._places.items()):
@@ -645,6 +716,7 @@ class Capture:
         self._by_place.clear()
         self._unread.clear()
         self._leaves.clear()
+        self._cells.clear()
         self.created.clear()
         self.arguments.clear()
         self._order.clear()

@@ -323,6 +323,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             k = k.known("a key")
         checks.require_key(k)
         self.capture.tell_apart(k)
+        if type(k) is FunctionType:
+            self.capture.require_identity(k)
         return k
 
     def joined(self, *parts: Any) -> Any:

@@ -39,7 +39,9 @@ class OuterNames:
         """Bind a name; UNBOUND unbinds it."""
         if value is UNBOUND:
             self.get(name)
-        self.interpreter.state.set_outer_name(self.interpreter, self._owner(name), name, value)
+        owner = self._owner(name)
+        self.interpreter.capture.binds_cells |= isinstance(owner, CellType)
+        self.interpreter.state.set_outer_name(self.interpreter, owner, name, value)
 
     def _owner(self, name: str) -> Any:
         return self.cells.get(name, self.namespace)

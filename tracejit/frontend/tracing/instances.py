@@ -1,7 +1,8 @@
 """Instances of the program's own classes: objects that are what their attributes are.
 
 They are known by the way that leads to them and by their class, not by identity: code that is
-compiled for one serves every other one.
+compiled for one serves every other one. So are functions of the program that are given to others,
+by their code: a lambda is a new object whenever it is come by.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["HEAP_TYPE", "is_instance", "is_placed", "is_stream"]
+__all__ = ["HEAP_TYPE", "is_instance", "is_own_function", "is_placed", "is_stream"]
 
 #: A class made by a class statement (CPython's object.h).
 HEAP_TYPE = 1 << 9
@@ -47,7 +48,12 @@ def is_stream(x: Any) -> bool:
 
 def is_placed(x: Any) -> bool:
     """Whether `x` from outside is known by its class and the way to it, not by identity."""
-    return is_instance(x) or is_stream(x)
+    return is_instance(x) or is_stream(x) or is_own_function(x)
+
+
+def is_own_function(x: Any) -> bool:
+    """Whether `x` is a function of the program, written in Python."""
+    return type(x) is FunctionType and not is_library_file(x.__code__.co_filename)
 
 
 def _is_of_program(cls: type) -> bool:

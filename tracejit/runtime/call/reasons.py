@@ -179,6 +179,8 @@ def _distance(old: Any, new: Any) -> tuple[int, int]:
 def _leaf_difference(name: str, old: Any, new: Any) -> str:
     """How one leaf's key differs from another's; keys are those that `leaf_key` makes."""
     if not (_is_array(old) and _is_array(new)):
+        if _is_function(old) and _is_function(new):
+            return f"new function: {name} has other code"
         if _is_static(old) and _is_static(new):
             if old[1] is new[1] and new[1] not in _BY_VALUE:
                 return f"new constant: {name} is another {new[1].__name__}"
@@ -201,6 +203,10 @@ def _is_static(key: Any) -> bool:
     return isinstance(key, tuple) and key[0] == "static"
 
 
+def _is_function(key: Any) -> bool:
+    return isinstance(key, tuple) and key[0] == "function"
+
+
 def _is_array(key: Any) -> bool:
     return isinstance(key, tuple) and isinstance(key[1], tuple)
 
@@ -213,6 +219,8 @@ def _kind(key: Any) -> str:
         return f"an array of {DTYPES[key[0]].name}"
     if key[0] == "scalar":
         return f"numpy.{key[2].__name__}"
+    if _is_function(key):
+        return "a function"
     return _short(key[2]) if key[1] in _BY_VALUE else f"an object of {key[1].__name__}"
 
 

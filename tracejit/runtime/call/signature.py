@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.instances import is_placed
+from tracejit.frontend.tracing.instances import is_own_function, is_placed
+from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.runtime.call.entry_spec import (
@@ -90,6 +91,8 @@ def leaf_key(x: Any) -> object:
         if type(x) is int and not -(2**63) <= x < 2**63:
             raise TraceError("TJ003", "an int that does not fit 64 bits")
         return _SCALARS[type(x)]
+    if is_own_function(x):
+        return "function", Identity(x.__code__), id(x.__globals__)
     if is_placed(x):
         return "instance", type(x)
     try:

@@ -63,13 +63,14 @@ class ObjectSource:
 class FunctionField:
     """A field of a Python function as it is at each call; a miss where it is None."""
 
-    function: ObjectSource
-    name: Literal["code", "defaults", "kwdefaults"]
+    function: Source
+    name: Literal["closure", "code", "defaults", "globals", "kwdefaults"]
 
 
 @dataclass(frozen=True, eq=False)
 class TupleItem:
-    """`items[index]` of a function's defaults, from the end; a miss if there are not so many."""
+    """`items[index]` of a function's defaults or cells, from the end; a miss if there are not so
+    many."""
 
     items: FunctionField
     index: int
@@ -77,6 +78,13 @@ class TupleItem:
     def __post_init__(self) -> None:
         if self.index >= 0:
             raise ValueError("the index of a default counts from the end")
+
+
+@dataclass(frozen=True)
+class CellContents:
+    """What a cell holds that is found at each call; a miss where it is empty."""
+
+    cell: Source
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,7 @@ Source: TypeAlias = (
     | ObjectSource
     | FunctionField
     | TupleItem
+    | CellContents
     | DictItem
     | ClassField
     | MethodFunction
@@ -166,6 +175,10 @@ def runs_python(source: Source) -> bool:
     """Whether going to a source may run Python code."""
     if isinstance(source, (TypeSource, ElementSource, PackedSource)):
         return runs_python(source.parent)
+    if isinstance(source, FunctionField):
+        return runs_python(source.function)
+    if isinstance(source, (TupleItem, CellContents)):
+        return runs_python(source.items if isinstance(source, TupleItem) else source.cell)
     if isinstance(source, (DictItem, MethodFunction)):
         return runs_python(source.items if isinstance(source, DictItem) else source.method)
     return isinstance(source, (AttributeSource, RereadItem))

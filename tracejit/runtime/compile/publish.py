@@ -34,6 +34,7 @@ from tracejit.runtime.call.entry_spec import (
 )
 from tracejit.runtime.call.sources import (
     AttributeSource,
+    CellContents,
     CellSource,
     ClassField,
     DictItem,
@@ -302,6 +303,10 @@ class _Captured:
             if isinstance(step.check, at.BoundTo):
                 checks.append((TypeSource(source), StaticLeaf(MethodType)))
                 checks.append((MethodFunction(source), _weakly(step.check.function)))
+            elif isinstance(step.check, at.OfCode):
+                checks.append((TypeSource(source), StaticLeaf(FunctionType)))
+                checks.append((FunctionField(source, "code"), StaticLeaf(step.check.code)))
+                checks.append((FunctionField(source, "globals"), StaticLeaf(step.check.namespace)))
             else:
                 checks.append((source, self._leaf(step)))
         return checks
@@ -333,6 +338,9 @@ class _Captured:
             return AttributeSource(parent, read.name)
         if isinstance(read, at.PackedRead):
             return PackedSource(parent, read.form, read.column)
+        if isinstance(read, at.ClosureRead):
+            cells = FunctionField(parent, "closure")
+            return CellContents(TupleItem(cells, read.index - read.count))
         if isinstance(read, at.ItemRead):
             return ElementSource(parent, self._position(step.parent, read.key))
         if read is type:
@@ -402,10 +410,14 @@ class _Captured:
 
     def _default(self, parent: int, key: int | str) -> Source:
         owner = self._capture.steps[parent - 1].check
-        # Being the very function, it can be looked at without going there.
-        if not isinstance(owner, at.SameAs) or type(owner.get()) is not FunctionType:
+        function: Source | None = None
+        if isinstance(owner, at.OfCode):
+            function = self._sources[parent - 1]
+        elif isinstance(owner, at.SameAs) and type(owner.get()) is FunctionType:
+            # Being the very function, it can be looked at without going there.
+            function = _object(owner.get)
+        if function is None:
             raise _PythonOnly
-        function = _object(owner.get)
         if isinstance(key, str):
             return DictItem(FunctionField(function, "kwdefaults"), key)
         return TupleItem(FunctionField(function, "defaults"), key)

@@ -12,6 +12,7 @@ from typing import Any
 from tracejit.runtime.call.entry_spec import DictLeaf, SequenceLeaf
 from tracejit.runtime.call.sources import (
     AttributeSource,
+    CellContents,
     CellSource,
     ClassField,
     DictItem,
@@ -159,6 +160,8 @@ class Fetcher:
                 return obj
             case CellSource(cell):
                 obj = text.field(text.object(cell), self.layout.cell_contents, "ptr")
+            case CellContents(cell):
+                obj = text.field(self.get(cell), self.layout.cell_contents, "ptr")
             case ObjectSource(watched):
                 obj = self.watched(watched)
             case FunctionField(owner, name):

@@ -48,8 +48,8 @@ _CODE = 5
 
 class Kind(NamedTuple):
     """What calls of one kind share: how many positional arguments, the names of the others, and for
-    each argument its type; an array's dtype and number of axes, too, and which of None, True and
-    False it is."""
+    each argument its type; an array's dtype and number of axes, too, the code of a function, and
+    which of None, True and False it is."""
 
     positional: int
     words: tuple[int, ...]
@@ -66,6 +66,8 @@ def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kind | None:
             words.append(id(type(x)))
         if type(x) is np.ndarray:
             words += (id(x.dtype), x.ndim)
+        elif type(x) is FunctionType:
+            words.append(id(x.__code__))
     if len(words) + len(kwargs) > _ROW - _ROW_HEAD:
         return None
     return Kind(len(args), tuple(words), tuple(kwargs))
@@ -256,11 +258,8 @@ class _Writer:
     def _each_argument(self) -> None:
         text, layout = self.text, self.layout
         text.label("arguments")
-        text.do("%k = phi i64 [ 0, %counts ], [ %k.next, %fits ], [ %k.next.array, %array.fits ]")
-        text.do(
-            f"%word = phi ptr [ {self.words}, %counts ], [ %word.next, %fits ], "
-            "[ %word.next.array, %array.fits ]"
-        )
+        text.do("%k = phi i64 [ 0, %counts ], [ %k.next, %fits ]")
+        text.do(f"%word = phi ptr [ {self.words}, %counts ], [ %word.next, %fits ]")
         more = text.op(f"icmp slt i64 %k, {self.arguments}")
         text.do(f"br i1 {more}, label %argument, label %typed")
         text.label("argument")
@@ -272,27 +271,41 @@ class _Writer:
         odd = text.op(f"trunc i64 {wanted} to i1")
         given = text.op(f"select i1 {odd}, i64 {itself}, i64 {cls}")
         text.require(text.op(f"icmp eq i64 {given}, {wanted}"), "differs")
-        array_type = text.op(f"ptrtoint ptr {text.object(np.ndarray)} to i64")
-        is_array = text.op(f"icmp eq i64 {wanted}, {array_type}")
-        text.do(f"br i1 {is_array}, label %array, label %fits")
-        text.label("fits")
-        text.do("%k.next = add i64 %k, 1")
-        text.do(f"%word.next = getelementptr i8, ptr %word, i64 {_WORD}")
-        text.do("br label %arguments")
-        text.label("array")
+        self._branch_by_type(wanted, np.ndarray, "array", "no.array")
         dtype = text.field(obj, layout.array_dtype, "i64")
-        text.require(
-            text.op(f"icmp eq i64 {dtype}, {text.field('%word', _WORD, 'i64')}"), "differs"
-        )
+        self._require_word(dtype, 1)
         axes = text.op(f"zext i32 {text.field(obj, layout.array_ndim, 'i32')} to i64")
-        text.require(
-            text.op(f"icmp eq i64 {axes}, {text.field('%word', 2 * _WORD, 'i64')}"), "differs"
-        )
+        self._require_word(axes, 2)
         text.do("br label %array.fits")
         text.label("array.fits")
-        text.do("%k.next.array = add i64 %k, 1")
-        text.do(f"%word.next.array = getelementptr i8, ptr %word, i64 {3 * _WORD}")
+        text.do("br label %fits")
+        text.label("no.array")
+        self._branch_by_type(wanted, FunctionType, "function", "fits")
+        self._require_word(text.field(obj, layout.function_code, "i64"), 1)
+        text.do("br label %function.fits")
+        text.label("function.fits")
+        text.do("br label %fits")
+        text.label("fits")
+        text.do("%more = phi i64 [ 2, %array.fits ], [ 1, %function.fits ], [ 0, %no.array ]")
+        text.do("%k.next = add i64 %k, 1")
+        text.do("%taken = add i64 %more, 1")
+        text.do("%word.next = getelementptr i64, ptr %word, i64 %taken")
         text.do("br label %arguments")
+
+    def _branch_by_type(self, wanted: str, cls: type, if_so: str, otherwise: str) -> None:
+        text = self.text
+        number = text.op(f"ptrtoint ptr {text.object(cls)} to i64")
+        text.do(
+            f"br i1 {text.op(f'icmp eq i64 {wanted}, {number}')}, "
+            f"label %{if_so}, label %{otherwise}"
+        )
+        text.label(if_so)
+
+    def _require_word(self, given: str, at: int) -> None:
+        """Require that a row has this word for an argument, `at` words after its first one."""
+        text = self.text
+        wanted = text.field("%word", _WORD * at, "i64")
+        text.require(text.op(f"icmp eq i64 {given}, {wanted}"), "differs")
 
     def _each_name(self) -> None:
         text = self.text

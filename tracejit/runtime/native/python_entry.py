@@ -48,6 +48,7 @@ from tracejit.runtime.call.entry_spec import (
 )
 from tracejit.runtime.call.sources import (
     AttributeSource,
+    CellContents,
     CellSource,
     ClassField,
     DictItem,
@@ -227,6 +228,9 @@ class _Place:
                 return namespace.get(key, _NOTHING)
             case CellSource(cell):
                 return _try(lambda: cell.cell_contents)
+            case CellContents(inner):
+                held = self.get(inner)
+                return _try(lambda: held.cell_contents)
             case ObjectSource(watched):
                 return _present(watched.get())
             case FunctionField(function, name):

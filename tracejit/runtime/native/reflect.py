@@ -55,6 +55,8 @@ class Layout:
     function_code: int
     function_defaults: int
     function_kwdefaults: int
+    function_globals: int
+    function_closure: int
     class_dict: int
     class_mro: int
     method_function: int
@@ -252,17 +254,22 @@ def _cell_offset() -> int:
 def _function_fields() -> dict[str, int]:
     def plain() -> None: ...
 
-    def other(x: object = plain, *, y: object = plain) -> None: ...
+    def other(x: object = plain, *, y: object = plain) -> object:
+        return plain
+
+    def changed() -> object:
+        return plain
 
     fields = {
         f"function_{name}": _offset(
             f"the {name} of a function", other, _pointer(id(getattr(other, f"__{name}__")))
         )
-        for name in ("code", "defaults", "kwdefaults")
+        for name in ("code", "defaults", "kwdefaults", "globals", "closure")
     }
-    other.__code__ = plain.__code__
+    other.__code__ = changed.__code__
     other.__defaults__ = other.__kwdefaults__ = None
-    replaced = {"function_code": id(plain.__code__)}
+    replaced = {"function_code": id(changed.__code__)}
+    replaced |= {f"function_{k}": id(getattr(other, f"__{k}__")) for k in ("globals", "closure")}
     for name, at in fields.items():
         if _word(other, at) != replaced.get(name, 0):
             raise LayoutError(f"a new value of {name} is elsewhere")
