@@ -145,6 +145,15 @@ def no_compiler_faults(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def compiled_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short calls run what is compiled for them, too, but in tests marked `plain_calls`."""
+    if request.node.get_closest_marker("plain_calls") is None:
+        from tracejit.runtime.compile import worth
+
+        monkeypatch.setattr(worth, "_OPERATION", float("inf"))
+
+
+@pytest.fixture(autouse=True)
 def object_code(request: pytest.FixtureRequest) -> Iterator[None]:
     """Object code may be that of an earlier test, but for tests marked `llvm_anew`."""
     if request.node.get_closest_marker("llvm_anew") is None:

@@ -256,3 +256,54 @@ def test_changes_of_classes_are_seen_by_machine_code() -> None:
     assert values() == [2.0] * 3
     owner.go = lambda: 11.0
     assert values() == [11.0] * 3
+
+
+LOG: list[Any] = []
+OTHER: list[Any] = LOG
+
+
+def test_lists_of_a_module_that_are_only_appended_to_are_not_read() -> None:
+    seen: list[Any] = []
+
+    def noted(x: Any) -> Any:
+        LOG.append(x + 1)
+        seen.extend((x, 2.0))
+        return x * 2
+
+    LOG.clear()
+    f = tracejit.jit(noted)
+    for k in range(5):
+        assert f(float(k)) == 2.0 * k
+    assert LOG == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert seen == [0.0, 2.0, 1.0, 2.0, 2.0, 2.0, 3.0, 2.0, 4.0, 2.0]
+    assert len(f.report().compiles) <= 2 and not f.report().fallbacks
+
+    def read(x: Any) -> Any:
+        LOG.append(x)
+        return LOG[-2] + len(LOG)
+
+    g = tracejit.jit(read)
+    for k in range(3):
+        expected = LOG[-1] + len(LOG) + 1
+        assert g(float(k)) == expected
+
+    def twice(x: Any) -> Any:
+        LOG.append(x)
+        OTHER.append(x + 1)
+
+    h = tracejit.jit(twice)
+    for k in range(3):
+        h(float(k))
+        assert LOG[-2:] == [k, k + 1.0]
+        h.__globals__["OTHER"] = [] if k else LOG
+        h(float(k))
+        assert h.__globals__["OTHER"][-1] == k + 1.0 and LOG[-1] == (k if k else k + 1.0)
+        h.__globals__["OTHER"] = LOG
+
+    def bound(x: Any) -> Any:
+        nonlocal seen
+        seen = []
+        seen.append(x)
+        return seen
+
+    assert tracejit.jit(bound)(1.0) == [1.0] == seen

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from tracejit.errors import FallbackError
 from tracejit.runtime import native
 
 pytestmark = [
+    pytest.mark.plain_calls,
     pytest.mark.skipif(not native.available(), reason=native.why_not()),
     pytest.mark.skipif(not native.tables_work(), reason="no versions of dicts"),
 ]
@@ -111,7 +113,7 @@ def test_now_and_then_the_dispatcher_looks_again() -> None:
     for _ in range(12):
         f([1.0, 2.0])
     calls = seen(f)
-    for _ in range(1000):
+    for _ in range(2000):
         assert f([1.0])[0] == 1.0
     assert len(calls) == 1 and len(f.report().compiles) == 1
     for _ in range(12):
@@ -155,13 +157,13 @@ def test_a_call_shorter_than_its_checks_is_plain() -> None:
     assert not report.fallbacks
     # What is worth it is compiled, whatever was of its kind before.
     meter.value = np.zeros(1000)
-    for _ in range(1000):
+    for _ in range(2000):
         meter.add(1.0)
-    assert report.variants[-1].worthwhile and np.all(meter.value == 1000.0)
+    assert report.variants[-1].worthwhile and np.all(meter.value == 2000.0)
     del calls[:]
     for _ in range(100):
         meter.add(1.0)
-    assert calls == [] and meter.steps == 1201
+    assert calls == [] and meter.steps == 2201
 
 
 def test_strict_functions_keep_their_entries() -> None:
@@ -192,3 +194,19 @@ def test_a_function_that_calls_itself_goes_as_deep_as_a_plain_one() -> None:
     with pytest.raises(RecursionError):
         f(100_000)
     assert f(300) == 300
+
+
+def test_objects_that_are_new_at_each_call_are_not_compiled_for_again_and_again() -> None:
+    def first(x: Any, queue: Any) -> Any:
+        return x * 2
+
+    f = tracejit.jit(first)
+    x = np.ones(3)
+    for _ in range(50):
+        assert np.array_equal(f(x, deque()), x * 2)
+    assert len(f.report().compiles) <= 6
+    # One that lives is compiled for, whatever becomes of it.
+    g, queue = tracejit.jit(first), deque([1])
+    for _ in range(50):
+        assert np.array_equal(g(x, queue), x * 2)
+    assert len(g.report().compiles) == 1

@@ -203,14 +203,14 @@ def test_what_fails_for_many_kinds_of_calls_is_not_tried_for_more(
     f, g = tracejit.jit(named), tracejit.jit(named)
     for k in range(1, 30):
         assert_same(named(X, "a" * k), f(X, "a" * k))
-    assert len(tried) == 8
+    assert len(tried) == 4
     assert [x.code for x in f.report().fallbacks] == ["TJ002"]
     # Where one of them has been compiled, calls like that one are still answered by it.
     tried.clear()
     for k in range(30):
         assert_same(named(X, "a" * k), g(X, "a" * k))
         assert_same(named(X, ""), g(X, ""))
-    assert 8 <= len(tried) <= 10
+    assert len(tried) <= 7
 
 
 def test_16_variants_are_the_limit() -> None:

@@ -314,7 +314,11 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             if result is not native.MISS:
                 self._plain_calls.answered(args, kwargs)
                 return result
-            self._plain_calls.ran_eagerly(args, kwargs)
+            try:
+                with self._eager_runs:
+                    return self.__tracejit__(*args, **kwargs)
+            finally:
+                self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
         return self.__tracejit__(*args, **kwargs)
 
@@ -377,8 +381,7 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
         elif error is not None:
             suspect = self._fallbacks.fault(error)
         if variant is not None:
-            has_entry = variant.call_spec is not None
-            self._plain_calls.compiled(*given, not variant.is_worthwhile, has_entry)
+            self._plain_calls.compiled(*given, variant)
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
             result = native.MISS if first is None else first(*given[0], **given[1])

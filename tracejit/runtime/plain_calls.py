@@ -1,8 +1,8 @@
 """Which calls of a decorated function go straight to the plain function, by their kinds.
 
 A kind is what machine code sees at a glance: the types of the arguments. Calls of a kind are
-answered plainly where those seen run eagerly anyway, and where what is compiled for them saves less
-than the dispatch costs. That is no promise about calls to come: every so many calls the dispatcher
+answered plainly where those seen run eagerly anyway, where what is compiled for them saves less
+than the dispatch costs, and where it is for objects that are new at each call. That is no promise about calls to come: every so many calls the dispatcher
 sees one, half as often each time.
 """
 
@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracejit.frontend.tracing.pytree import Identity, TreeDef
 from tracejit.locks import short_lock
 from tracejit.runtime import native
 
 __all__ = ["PlainCalls"]
 
 #: Eager calls of a kind before further ones are answered plainly.
-_EAGER = 8
+_EAGER = 4
+#: Compiles for objects that have died since, before no more are made for calls of a kind.
+_DEAD = 4
 #: Kinds that are kept count of.
 _KINDS = 32
 #: Calls that are answered plainly before the dispatcher sees the first one again.
-_PERIOD = 256
+_PERIOD = 1024
 
 _LOCK = short_lock()
 
@@ -33,6 +36,9 @@ class _Record:
         self.eager = 0
         #: Whether something is compiled that is worth its dispatch, and where only Python calls it.
         self.worthwhile = self.without_entry = False
+        #: The arguments that it has been compiled for, and whether they are of no use any more.
+        self.trees: list[TreeDef] = []
+        self.given_up = False
         self.period = _PERIOD
 
 
@@ -56,19 +62,19 @@ class PlainCalls:
         if record.eager >= _EAGER and not record.without_entry:
             self._answer(kind, record, late=record.worthwhile)
 
-    def compiled(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], is_cheap: bool, has_entry: bool
-    ) -> None:
-        """A call was compiled: `is_cheap` where its dispatch costs more than it saves."""
+    def compiled(self, args: Sequence[Any], kwargs: Mapping[str, Any], variant: Any) -> None:
+        """A call was compiled."""
         if self._jitted._fallbacks.is_strict:
             return
         found = self._find(args, kwargs)
         if found is None:
             return
         kind, record = found
-        record.worthwhile |= not is_cheap
-        record.without_entry |= not is_cheap and not has_entry
-        if not record.worthwhile:
+        record.worthwhile |= variant.is_worthwhile
+        record.without_entry |= variant.is_worthwhile and variant.call_spec is None
+        record.trees.append(variant.arguments)
+        record.given_up |= sum(map(_is_dead, record.trees)) >= _DEAD
+        if record.given_up or not record.worthwhile:
             self._answer(kind, record)
         elif self._table is not None and self._table.left(kind) is not None:
             record.eager = 0
@@ -80,7 +86,7 @@ class PlainCalls:
             return
         found = self._find(args, kwargs)
         if found is not None and self._table.left(found[0]) is not None:
-            self._answer(*found, late=found[1].worthwhile)
+            self._answer(*found, late=found[1].worthwhile and not found[1].given_up)
 
     def _find(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -113,3 +119,14 @@ class PlainCalls:
     def _publish(self, table: native.KindTable) -> None:
         self._table = table
         native.answer_plainly(self._jitted, table)
+
+
+def _is_dead(tree: TreeDef) -> bool:
+    """Whether no call can have such arguments: an object among them has died."""
+
+    def dead(node: Any) -> bool:
+        if isinstance(node, Identity):
+            return node.get() is None
+        return isinstance(node, tuple) and (any(map(dead, node[1])) or any(map(dead, node[2])))
+
+    return dead(tree.root)

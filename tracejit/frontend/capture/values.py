@@ -428,6 +428,7 @@ class Capture:
         self._by_identity[id(value)] = self.objects[id(value)] = source
         self._by_place.append(source)
         source.check = OfClass(type(value))
+        self._note_mutable(value)
         return value
 
     def _function(self, source: Source, f: FunctionType) -> FunctionType:
@@ -504,12 +505,29 @@ class Capture:
             self.attribute(source, name, getattr(x, name))
         return names
 
-    def unread_list(self, parent: Source, name: str, value: Any) -> Source | None:
+    def unread_attribute(self, parent: Source, name: str, value: Any) -> Source | None:
         """The source of an attribute that is a list of which nothing has been read, or None."""
         label = f".{name}"
         if type(value) is not list or parent.label + label in self.learned.read_lists:
             return None
-        source = self.step(parent, ("attribute", name), AttributeRead(name), label, value)
+        read = AttributeRead(name)
+        return self._unread_list(self.step(parent, ("attribute", name), read, label, value))
+
+    def unread_name(self, owner: Any, name: str) -> Source | None:
+        """The same of a name in a dict of globals, or of a free variable by its cell."""
+        is_cell = isinstance(owner, CellType)
+        held = _contents_of_cell(owner) if is_cell else owner.get(name)
+        if type(held) is not list or name in self.learned.read_lists or id(owner) in self._cells:
+            return None
+        if is_cell:
+            source = self._source(("cell", id(owner)), None, CellRead(owner), name, held)
+        else:
+            key = ("global", id(owner), name)
+            source = self._source(key, None, GlobalRead(owner, name), name, held)
+        return self._unread_list(source)
+
+    def _unread_list(self, source: Source) -> Source | None:
+        value = source.value
         first = self._by_identity.setdefault(id(value), source)
         if first is not source or source.placeholder is not MISSING:
             return None
@@ -781,6 +799,14 @@ class Capture:
                 continue
             if type(value) is type(check.value) and _is_number(value):
                 yield label
+
+
+def _contents_of_cell(cell: CellType) -> Any:
+    """What a cell holds, or None."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _nothing(_: Any) -> None:

@@ -14,6 +14,7 @@ from tracejit.frontend.control.branches import names_in
 from tracejit.frontend.control.recursion import call_recursive
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
+from tracejit.frontend.python.unread_lists import unread_name
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -181,6 +182,11 @@ class _FunctionScope:
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""
         return self.outer.get(name)
+
+    def growing_name(self, name: str) -> Any:
+        """A name outside the function, of which a method is called next that appends."""
+        found = unread_name(self.interpreter, self.outer, name)
+        return self.outer.get(name) if found is None else found
 
     def imported(self, module: str, level: int, name: str | None) -> Any:
         """What an import statement inside the function binds."""

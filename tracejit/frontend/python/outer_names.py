@@ -23,7 +23,7 @@ class OuterNames:
 
     def get(self, name: str) -> Any:
         """What a name holds. Raises NameError, and TraceError for what cannot be followed."""
-        owner = self._owner(name)
+        owner = self.owner(name)
         stored = self.interpreter.state.outer_name(owner, name)
         if stored is not MISSING:
             stored = narrow_bound(stored)
@@ -39,9 +39,10 @@ class OuterNames:
         """Bind a name; UNBOUND unbinds it."""
         if value is UNBOUND:
             self.get(name)
-        owner = self._owner(name)
+        owner = self.owner(name)
         self.interpreter.capture.binds_cells |= isinstance(owner, CellType)
         self.interpreter.state.set_outer_name(self.interpreter, owner, name, value)
 
-    def _owner(self, name: str) -> Any:
+    def owner(self, name: str) -> Any:
+        """What holds a name: the cell of a free variable, or the globals."""
         return self.cells.get(name, self.namespace)

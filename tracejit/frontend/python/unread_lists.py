@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracejit.frontend.capture.reads import MISSING
 from tracejit.frontend.capture.values import Source
+from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.tracing.interpreter import Interpreter
 
 __all__ = ["Growth", "UnreadList", "unread_list"]
 
 
 class UnreadList:
-    """An attribute that is such a list; what the program appends is in `tail`."""
+    """An attribute or a name that is such a list; what the program appends is in `tail`."""
 
     def __init__(self, source: Source, tail: list[Any]) -> None:
         self.source, self.tail = source, tail
@@ -41,5 +43,15 @@ def unread_list(interpreter: Interpreter, x: Any, name: str) -> UnreadList | Non
     source = capture.instance_source(x)
     if source is None or name not in getattr(x, "__dict__", ()) or state.has_stored(x, name):
         return None
-    found = capture.unread_list(source, name, x.__dict__[name])
+    found = capture.unread_attribute(source, name, x.__dict__[name])
+    return None if found is None else UnreadList(found, state.tail(found))
+
+
+def unread_name(interpreter: Interpreter, outer: OuterNames, name: str) -> UnreadList | None:
+    """What a name outside a function holds, where it is such a list; else None."""
+    capture, state = interpreter.capture, interpreter.state
+    owner = outer.owner(name)
+    if state.outer_name(owner, name) is not MISSING:
+        return None
+    found = capture.unread_name(owner, name)
     return None if found is None else UnreadList(found, state.tail(found))

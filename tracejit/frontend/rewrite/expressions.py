@@ -276,13 +276,23 @@ class Expressions:
         return self.hook(name, function, *first, *args, keywords=keywords)
 
     def function_called(self, node: Any) -> Any:
-        """What is called; the list in `x.list.append` need not be looked at."""
+        """What is called; the list in `x.list.append` or `LIST.append` need not be looked at."""
         if isinstance(node, ast.Attribute) and node.attr in _GROWS:
-            if isinstance(node.value, ast.Attribute):
-                with self.standing_at(node):
-                    owner = self.attribute(node.value, "growing")
+            with self.standing_at(node):
+                owner = self.growing(node.value)
+                if owner is not None:
                     return self.hook("attribute", owner, self.constant(node.attr))
         return self.visit(node)
+
+    def growing(self, node: Any) -> Any:
+        """What is appended to, an attribute or a name outside the function; None for any other."""
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node, "growing")
+        if not isinstance(node, ast.Name) or node.id == OUTER:
+            return None
+        if any(node.id in scope.names for scope in self.scopes):
+            return None
+        return self.hook("growing_name", self.constant(self.mangled(node.id)))
 
     def generator_parts(self, node: ast.GeneratorExp) -> list[Any]:
         """What it runs over, the pattern of an item, and functions of its names.

@@ -1,8 +1,8 @@
 """Instances of the program's own classes: objects that are what their attributes are.
 
 They are known by the way that leads to them and by their class, not by identity: code that is
-compiled for one serves every other one. So are functions of the program that are given to others,
-by their code: a lambda is a new object whenever it is come by.
+compiled for one serves every other one. So are sets, into which no trace looks, and functions of
+the program that are given to others, by their code: a lambda is a new object whenever it is made.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_stream(x: Any) -> bool:
 
 def is_placed(x: Any) -> bool:
     """Whether `x` from outside is known by its class and the way to it, not by identity."""
-    return is_instance(x) or is_stream(x) or is_own_function(x)
+    return is_instance(x) or type(x) is set or is_stream(x) or is_own_function(x)
 
 
 def is_own_function(x: Any) -> bool:
