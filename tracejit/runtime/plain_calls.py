@@ -2,8 +2,8 @@
 
 A kind is what machine code sees at a glance: the types of the arguments. Calls of a kind are
 answered plainly where those seen run eagerly anyway, where what is compiled for them saves less
-than the dispatch costs, and where it is for objects that are new at each call. That is no promise about calls to come: every so many calls the dispatcher
-sees one, half as often each time.
+than the dispatch costs, and where it is for objects that are new at each call. That is no promise
+about calls to come: every so many calls the dispatcher sees one, half as often each time.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ _SMALL = 2**14
 _PARTS: frozenset[Any] = frozenset(PARTS)
 
 #: Operations of Python that take as long as a call of a function, and of one of NumPy.
-_CALL, _NUMPY_CALL = 3, 30
+_CALL, _NUMPY_CALL = 3, 90
 #: Whatever a function in C may go through.
 _SIZED = (list, tuple, dict, set, frozenset, range, str, bytes)
 

@@ -375,7 +375,8 @@ class _Parts(Sequence[Any]):
 
 
 def _builder(root: Any) -> Callable[[Sequence[Any]], Any] | None:
-    """What makes tuples, lists and dicts around parts; None where there is anything else."""
+    """What makes tuples, lists and dicts around parts, and lists of what arrays hold; None where
+    there is anything else."""
     constants: list[Any] = []
     count = 0
 
@@ -383,11 +384,16 @@ def _builder(root: Any) -> Callable[[Sequence[Any]], Any] | None:
         constants.append(x)
         return f"c[{len(constants) - 1}]"
 
-    def text(node: Any) -> str | None:
+    def part() -> str:
         nonlocal count
+        count += 1
+        return f"p[{count - 1}]"
+
+    def text(node: Any) -> str | None:
         if node is LEAF:
-            count += 1
-            return f"p[{count - 1}]"
+            return part()
+        if isinstance(node, Boxed):
+            return _text_of_list(node.form, part)
         if isinstance(node, Static):
             return constant(node.value)
         if not isinstance(node, tuple) or node[0] not in (tuple, list, dict):
@@ -407,6 +413,18 @@ def _builder(root: Any) -> Callable[[Sequence[Any]], Any] | None:
         return None
     made: Callable[[Sequence[Any]], Any] = eval(f"lambda p: {found}", {"c": constants})
     return made
+
+
+def _text_of_list(form: Any, part: Callable[[], str]) -> str | None:
+    """The expression that `boxed` stands for, of arrays that are the next parts."""
+    if form == "python":
+        return f"{part()}.tolist()"
+    if form == "scalar":
+        return f"list({part()})"
+    if form == "array" or form[0] != "tuple":
+        return None
+    columns = [_text_of_list(inner, part) for inner, _ in form[1]]
+    return None if None in columns else f"list(zip({', '.join(map(str, columns))}))"
 
 
 def _chooser(node: Any, at: int = 0) -> Callable[[Sequence[Any]], Any] | None:

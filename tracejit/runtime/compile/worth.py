@@ -2,11 +2,13 @@
 
 An operation of Python takes some 8 ns, and so does what an entry does for each thing that it
 checks, stores or makes. Only a call that is all numbers and attributes can be as short as that:
-where there is an array, a loop or a call of NumPy in the program, it is worth its dispatch.
+where there is a loop or an array in the program, it is worth its dispatch. Calls of NumPy from
+inside the program take longer than in Python, which is all there is to it where arrays are tiny.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
@@ -27,22 +29,33 @@ _ENTRY, _LEAF, _NUMBER = 25.0, 4.0, 10.0
 _CONTAINER, _CHANGE, _PYTHON, _SLOW = 20.0, 40.0, 100.0, 12_000.0
 #: Dispatch that costs but little less than it saves is not worth it: the estimates are rough.
 _MARGIN = 1.1
+#: ns by which a call of NumPy from inside the program is slower than that of Python, and elements
+#: of an array that Python's own calls of NumPy hardly notice.
+_HOST, _SMALL = 1_500.0, 64
+_HOSTED = frozenset({"host_call", "host_draw"})
 _LOOPS = frozenset({"while_loop", "recurse", "recursive_call"})
 
 
 def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | None) -> bool:
     """Whether a compiled call of `function` is faster than the plain one."""
     traced = lowered.traced
-    if type(function) is not FunctionType or lowered.program.host_nodes:
+    if type(function) is not FunctionType:
         return True
-    if any(isinstance(v.type, ArrayType) for v in traced.graph.inputs):
+    nodes = list(_nodes(traced.graph))
+    hosted = sum(node.op.name in _HOSTED for node in nodes)
+    values = [*traced.graph.inputs, *(v for node in nodes for v in node.outputs)]
+    arrays = [v.type for v in values if isinstance(v.type, ArrayType)]
+    if arrays and not (hosted and all(map(_is_small, arrays))):
         return True
-    for node in _nodes(traced.graph):
-        if node.op.name in _LOOPS or any(isinstance(v.type, ArrayType) for v in node.outputs):
-            return True
+    if any(node.op.name in _LOOPS for node in nodes):
+        return True
     saved = _OPERATION * traced.operations
     margin = 1.0 if any(note.kind == "unrolled" for note in traced.notes) else _MARGIN
-    return saved > margin * _dispatch(traced, entry)
+    return saved > margin * (_dispatch(traced, entry) + _HOST * hosted)
+
+
+def _is_small(t: ArrayType) -> bool:
+    return all(isinstance(d, int) for d in t.shape) and math.prod(t.shape) <= _SMALL
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
