@@ -75,3 +75,17 @@ def test_running_products() -> None:
     for axis in (0, 1):
         f = tracejit.jit(lambda z, axis=axis: np.cumprod(z, axis=axis), strict=True)
         np.testing.assert_allclose(f(z), np.cumprod(z, axis=axis), rtol=1e-14)
+
+
+def test_clipping_to_limits_with_nan() -> None:
+    """A limit counts by its real part where only the other is NaN."""
+
+    def f(z: Any, low: Any, high: Any) -> Any:
+        return np.clip(z, low, high)
+
+    few = NUMBERS[np.random.default_rng(8).permutation(len(NUMBERS))[:17]]
+    given = [v.ravel() for v in np.meshgrid(few, few, few)]
+    jitted = tracejit.jit(f, strict=True)
+    exactly(jitted(*given), f(*given))
+    exactly(jitted(few[0], few[1], few[2]), f(few[0], few[1], few[2]))
+    exactly(jitted(NUMBERS, -0.5, 1j), f(NUMBERS, -0.5, 1j))

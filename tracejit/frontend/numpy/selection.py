@@ -139,7 +139,18 @@ def clip(
         raise TraceError("TJ004", "np.clip of booleans", user_line())
     given = [v if is_number(v) else asarray(v) for v in (x, low, high)]
     parts = [wrap(here(), operand(v, dtype)) for v in given]
+    if dtype.kind == "c":
+        return _nearer(_nearer(parts[0], parts[1], np.greater), parts[2], np.less)
     return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
+
+
+def _nearer(x: Any, limit: Any, beyond: Any) -> Any:
+    """A complex number where it is NaN or beyond a limit, of which a part may be NaN, else that."""
+    first = elementwise(beyond, (x.real, limit.real))
+    same = elementwise(np.equal, (x.real, limit.real))
+    second = elementwise(np.logical_and, (same, elementwise(beyond, (x.imag, limit.imag))))
+    stays = elementwise(np.logical_or, (elementwise(np.isnan, (x,)), first))
+    return as_scalar(HANDLERS[np.where](elementwise(np.logical_or, (stays, second)), x, limit))
 
 
 @handles(np.round, np.around)

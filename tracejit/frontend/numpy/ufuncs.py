@@ -285,6 +285,10 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     if ufunc is np.float_power:
         return elementwise(np.power, [operand_tracer(v, loop) for v in operands])
     counts = isinstance(y, (int, np.integer)) and not isinstance(y, bool) and y >= 0
+    if loop.kind == "i" and not is_static_number(y):
+        if dtype_of(operands[1].type).kind not in "ub":
+            _require_counts(operand_tracer(operands[1], loop))
+        counts = True
     if counts:
         how["nonneg"] = True
     out = elementwise(np.power, (x, y), **how)
@@ -295,6 +299,16 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
             values = [taken, elementwise(other, (x,)).value(), out.value()]
             out = apply("select", values, shape_of(out.type), (x,))
     return out
+
+
+def _require_counts(y: Any) -> None:
+    """Leave a run to NumPy in which an exponent of integers is negative."""
+    trace = here()
+    natural = elementwise(np.greater_equal, (y, 0)).value()
+    if isinstance(natural.type, ArrayType):
+        every = trace.emit("reduce_all", (natural,), axes=tuple(range(natural.type.ndim)))
+        natural = trace.emit("element", (every,))
+    trace.emit_all("check", (natural,), {})
 
 
 def _real_power(spelled: Any, operands: list[Any], loop: np.dtype[Any], **how: Any) -> Tracer:
