@@ -122,6 +122,26 @@ def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:
             assert_same(f(v, a, y), np.interp(v, a, y), parity="order", ulp=4)
 
 
+@pytest.mark.parametrize("form", ["ascending", "equal", "with NaN last", "descending", "few"])
+def test_points_in_order_are_met_one_by_one(form: str) -> None:
+    """`interp` of many points that ascend walks along the table; of others it searches."""
+    rng = np.random.default_rng(4)
+    table = np.array([0.0, 1.0, 1.0, 2.5, 3.0, 7.0])
+    heights = [rng.normal(size=6), np.array([1.0, 2.0, np.inf, 3.0, np.nan, 3.0])]
+    x = np.sort(np.append(rng.uniform(-1, 8, 2000), table))
+    x = {"equal": np.full(1500, 2.5), "descending": x[::-1].copy(), "few": x[:100]}.get(form, x)
+    if form == "with NaN last":
+        x[-3:] = np.nan
+    f = tracejit.jit(lambda x, a, y: np.interp(x, a, y, left=-9.0), strict=True)
+    for y in heights:
+        assert_same(f(x, table, y), np.interp(x, table, y, left=-9.0), parity="order", ulp=4)
+    slope = tracejit.grad(lambda x: np.interp(x, table, heights[0]).sum())(x[:1500])
+    inside = (x[:1500] > 0) & (x[:1500] < 7) & ~np.isin(x[:1500], table)
+    rises = np.diff(heights[0]) / np.where(np.diff(table) > 0, np.diff(table), 1)
+    steps = rises[np.clip(np.searchsorted(table, x[:1500], "right") - 1, 0, 4)]
+    np.testing.assert_allclose(slope[inside], steps[inside], rtol=1e-12)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("m", range(1, 20))
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

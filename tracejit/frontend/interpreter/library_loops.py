@@ -16,6 +16,8 @@ __all__ = ["LOOPS", "PARTS", "WITHIN"]
 
 #: Arrays of so many elements at most are looked through before something is searched in them.
 _FEW = 4096
+#: So many points at least are looked through: if they are in order they are met one by one.
+_MANY = 1024
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
@@ -162,16 +164,30 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     first = fp[0] if left is None else np.float64(left)
     last = fp[-1] if right is None else np.float64(right)
     require_order(xp)
+    slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
+    value = np.empty(len(x))
+    if len(x) >= _MANY and 4 * len(x) >= n and (x[:-1] <= x[1:]).all():
+        interp_in_order(value, x, xp, fp, slopes, first, last)
+    else:
+        value[:] = interp_at_once(x, xp, fp, slopes, first, last, False)
+    value = derived_as(value, interp_at_once(x, xp, fp, slopes, first, last, True))
+    return value.reshape(shape) if shape else value[0]
+
+
+def interp_at_once(
+    x: Any, xp: Any, fp: Any, slopes: Any, first: Any, last: Any, is_line: bool
+) -> Any:
+    """The values at numbers in any order; or the lines that they lie on, for derivatives."""
+    n = len(xp)
     base = np.minimum(np.maximum(bisected(xp, x, "right") - 1, 0), n - 1)
     low = np.minimum(base, n - 2)
     # At the last point the interval ends, at all others it begins.
     x0, y0 = elements_at(xp, base), elements_at(fp, base)
-    slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     slope = elements_at(slopes, low)
-    line = slope * (x - x0) + y0
-    outside = np.where(x < x0, first, last)
     is_outside = (x < x0) | (x > elements_at(xp, n - 1))
-    line = np.where(is_outside, outside, line)
+    line = np.where(is_outside, np.where(x < x0, first, last), slope * (x - x0) + y0)
+    if is_line:
+        return line
     value = np.where((x == x0) | np.isnan(x), np.where(x == x0, y0, x), line)
     if np.isnan(value).any():
         # What is NaN from one side may be a number from the other.
@@ -179,8 +195,32 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
         other = slope * (x - x1) + y1
         other = np.where(np.isnan(other) & (y0 == y1), y0, other)
         value = np.where(np.isnan(value) & ~is_outside & ~np.isnan(x), other, value)
-    value = derived_as(np.positive(value), line)
-    return value.reshape(shape) if shape else value[0]
+    return value
+
+
+def interp_in_order(
+    values: Any, x: Any, xp: Any, fp: Any, slopes: Any, first: Any, last: Any
+) -> None:
+    """The values at numbers in ascending order: one walk along both."""
+    n, at = len(xp), 0
+    for i in range(len(x)):
+        here = x[i]
+        while at < n and xp[at] <= here:
+            at += 1
+        if at == 0:
+            values[i] = first
+        elif xp[at - 1] == here:
+            values[i] = fp[at - 1]
+        elif at == n:
+            values[i] = last
+        else:
+            value = slopes[at - 1] * (here - xp[at - 1]) + fp[at - 1]
+            if value != value:
+                # What is NaN from one side may be a number from the other.
+                value = slopes[at - 1] * (here - xp[at]) + fp[at]
+                if value != value and fp[at - 1] == fp[at]:
+                    value = fp[at]
+            values[i] = value
 
 
 def interp_complex(*args: Any) -> None:
@@ -204,6 +244,10 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     if len(a) < len(v):
         a, v = v, a
     n = len(v)
+    if n == 2:
+        return of_two_taps(a, v, mode)
+    if n == 3:
+        return of_three_taps(a, v, mode)
     before = 0 if mode == "valid" else n // 2 if mode == "same" else n - 1
     after = 0 if mode == "valid" else n - 1 - before if mode == "same" else n - 1
     size = len(a) - n + 1
@@ -248,6 +292,28 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     return out
 
 
+def of_two_taps(a: Any, v: Any, mode: str) -> Any:
+    """As `correlate` of a second sequence of two elements, in one pass."""
+    middle = a[:-1] * v[0] + a[1:] * v[1] + 0
+    if mode == "valid":
+        return middle
+    head = a[:1] * v[1] + 0
+    if mode == "same":
+        return np.concatenate((head, middle))
+    return np.concatenate((head, middle, a[-1:] * v[0] + 0))
+
+
+def of_three_taps(a: Any, v: Any, mode: str) -> Any:
+    """As `correlate` of a second sequence of three elements, in one pass."""
+    middle = a[:-2] * v[0] + a[1:-1] * v[1] + a[2:] * v[2] + 0
+    if mode == "valid":
+        return middle
+    head, tail = a[:1] * v[1] + a[1:2] * v[2] + 0, a[-2:-1] * v[0] + a[-1:] * v[1] + 0
+    if mode == "same":
+        return np.concatenate((head, middle, tail))
+    return np.concatenate((a[:1] * v[2] + 0, head, middle, tail, a[-1:] * v[0] + 0))
+
+
 def correlate2(a: Any, v: Any, mode: Any = "valid") -> Any:
     """As `correlate`, with the conjugate of the second sequence, shifts in its order."""
     a, v = np.asarray(a), np.asarray(v)
@@ -257,12 +323,8 @@ def correlate2(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 #: What these functions call of each other.
 PARTS = (
-    bisected,
-    counted,
-    bisected_in_turn,
-    correlate,
-    goes_before,
-    require_order,
+    *(bisected, bisected_in_turn, correlate, counted, goes_before),
+    *(interp_at_once, interp_in_order, of_three_taps, of_two_taps, require_order),
     *OTHER_PARTS,
 )
 #: What stands for these functions inside NumPy's own.
