@@ -1,6 +1,7 @@
 """The functions of NumPy that tracejit compiles natively become calls, each the text of one line.
 
-What the functions are is asked of the registry. One whose handler takes an array, or two, is called
+What the functions are is asked of the registries: of handlers, ops, and functions that are traced
+from NumPy's own Python code or from loops of tracejit's. One that takes an array, or two, is called
 with those, and along each axis where it takes one; the others have their calls in `CALLS`.
 """
 
@@ -38,7 +39,16 @@ DOMAINS = {
 #: What there is nothing to measure in, with the reason.
 LEFT: dict[str, str] = {
     **dict.fromkeys(
-        ("can_cast", "iscomplexobj", "isrealobj", "ndim", "result_type", "shape", "size"),
+        (
+            "can_cast",
+            "iscomplexobj",
+            "isfortran",
+            "isrealobj",
+            "ndim",
+            "result_type",
+            "shape",
+            "size",
+        ),
         "answered by the trace",
     ),
     **dict.fromkeys(("empty", "empty_like"), "the contents of memory"),
@@ -47,19 +57,29 @@ LEFT: dict[str, str] = {
 _SHAPES = "x.shape"
 #: Calls of one line by name: `x` and `y` are operands of one shape, of two axes or one; `p` is a
 #: mask and `j` indices along the last axis, of that shape; `i` are indices along the first axis,
-#: `m` is a square matrix, `v` and `w` are vectors that fit `x` from the right and the left.
+#: `m` is a square matrix, `v` and `w` are vectors that fit `x` from the right and the left, `s` is
+#: like `v` and in ascending order.
 CALLS: dict[str, tuple[str, ...]] = {
+    "apply_along_axis": ("np.apply_along_axis(np.sum, 0, x)|2",),
+    "apply_over_axes": ("np.apply_over_axes(np.sum, x, (0, 1))|2",),
     "append": ("np.append(x, y)",),
     "arange": ("np.arange(x.size)", "np.arange(0.0, x.size, 0.5)"),
     "array_split": ("np.array_split(x, 3)",),
+    "astype": ("np.astype(x, np.float32)",),
     "average": ("np.average(x)", "np.average(x, axis=0)", "np.average(x, weights=y)"),
+    "bincount": ("np.bincount(i)|1", "np.bincount(i, x)|1"),
     "block": ("np.block([x, y])",),
     "broadcast_arrays": ("np.broadcast_arrays(x, y)",),
     "broadcast_to": ("np.broadcast_to(x, (2, *x.shape))",),
     "clip": ("np.clip(x, 1, 3)", "np.clip(x, y, y)"),
     "compress": ("np.compress(p, x)|1", "np.compress(p[:, 0], x, axis=0)|2"),
+    "convolve": (
+        *(f"np.convolve(x, x[:{n}])|1" for n in (2, 3, 16)),
+        'np.convolve(x, x[:5], "same")|1',
+    ),
     "copyto": ("np.copyto(x, y)", "np.copyto(x, y, where=p)"),
     "corrcoef": ("np.corrcoef(x, y)|1", "np.corrcoef(m)"),
+    "correlate": ("np.correlate(x, x[:4])|1",),
     "count_nonzero": ("np.count_nonzero(x)", "np.count_nonzero(x, axis=0)|2"),
     "cov": ("np.cov(x, y)|1", "np.cov(m)"),
     "cross": ("np.cross(x[:, :3], y[:, :3])|2",),
@@ -70,6 +90,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "diagflat": ("np.diagflat(v)|2",),
     "diagonal": ("np.diagonal(x)|2",),
     "diff": ("np.diff(x)", "np.diff(x, axis=0)|2"),
+    "digitize": ("np.digitize(x, s[:: 1 + len(s) // 20])",),
     "dot": ("np.dot(x, y)|1", "np.dot(x, v)|2", "np.dot(m, m)"),
     "dsplit": ("np.dsplit(x.reshape(-1, 1, 2), 2)|1",),
     "einsum": (
@@ -81,13 +102,24 @@ CALLS: dict[str, tuple[str, ...]] = {
     "expand_dims": ("np.expand_dims(x, 0)",),
     "extract": ("np.extract(p, x)",),
     "eye": ("np.eye(x.shape[0])|2",),
+    **{f"fft.{k}": (f"np.fft.{k}(x.size)",) for k in ("fftfreq", "rfftfreq")},
     "fill_diagonal": ("np.fill_diagonal(x, 1)|2",),
     "fliplr": ("np.fliplr(x)|2",),
     "full": (f"np.full({_SHAPES}, 2.5)",),
     "full_like": ("np.full_like(x, 1)",),
+    "geomspace": ("np.geomspace(1.0, 9.0, x.size)",),
+    "histogram": ("np.histogram(x, 20)", "np.histogram(x, s[:: 1 + len(s) // 20])"),
+    "histogram_bin_edges": ("np.histogram_bin_edges(x)",),
     "hsplit": ("np.hsplit(x, 2)",),
     "identity": ("np.identity(x.shape[0])|2",),
     "indices": (f"np.indices({_SHAPES})",),
+    "insert": ("np.insert(x, 1, 1, axis=0)", "np.insert(x, [1, 2], 1)"),
+    "interp": (
+        "np.interp(x, s, v)",
+        "np.interp(s, s, v)",
+        "np.interp(x, s[:: 1 + len(s) // 20], v[:: 1 + len(v) // 20])",
+    ),
+    "isin": ("np.isin(x, s[:10])",),
     "ix_": ("np.ix_(i, i)|2",),
     "kron": ("np.kron(v[:4], y)|2",),
     "linalg.cross": ("np.linalg.cross(x[:, :3], y[:, :3])|2",),
@@ -95,6 +127,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "linalg.matrix_norm": ("np.linalg.matrix_norm(x)|2",),
     "linalg.matrix_power": ("np.linalg.matrix_power(m, 3)",),
     "linalg.matrix_transpose": ("np.linalg.matrix_transpose(x)|2",),
+    "linalg.multi_dot": ("np.linalg.multi_dot([m, m, m])",),
     "linalg.norm": ("np.linalg.norm(x)", *(f"np.linalg.norm(x, axis={k})|2" for k in (0, 1))),
     "linalg.outer": ("np.linalg.outer(v, w)|2",),
     "linalg.tensordot": ("np.linalg.tensordot(x, y)|2",),
@@ -110,15 +143,24 @@ CALLS: dict[str, tuple[str, ...]] = {
     "ones": (f"np.ones({_SHAPES})",),
     "outer": ("np.outer(v, w)|2",),
     "pad": ("np.pad(x, 2)", *(f'np.pad(x, 2, mode="{k}")' for k in ("edge", "wrap", "reflect"))),
+    "percentile": ("np.percentile(x, 30)", "np.percentile(x, 30, axis=0)|2"),
+    "piecewise": ("np.piecewise(x, [p], [1, 2])",),
     "place": ("np.place(x, p, y[:1].ravel())",),
+    **{k: (f"np.{k}(x, y)|1",) for k in ("polyadd", "polysub")},
+    **{k: (f"np.{k}(x)|1",) for k in ("polyder", "polyint")},
+    "polydiv": ("np.polydiv(x[:9], y[:3])|1",),
+    "polyval": ("np.polyval(v[:5], x)",),
     "put": ("np.put(x, i, y[0])|1",),
     "put_along_axis": ("np.put_along_axis(x, j, y, axis=-1)",),
     "putmask": ("np.putmask(x, p, y)",),
+    "quantile": ("np.quantile(x, 0.3)",),
     "repeat": ("np.repeat(x, 2)", "np.repeat(x, 2, axis=0)|2", "np.repeat(x, 2, axis=1)|2"),
     "reshape": ("np.reshape(x, (-1, 2))",),
+    "resize": ("np.resize(x, 2 * x.size)",),
     "roll": ("np.roll(x, 3)", "np.roll(x, 3, axis=0)|2", "np.roll(x, 3, axis=1)|2"),
     "rollaxis": ("np.rollaxis(x, 1)|2",),
     "rot90": ("np.rot90(x)|2",),
+    "searchsorted": ("np.searchsorted(s, x)", "np.searchsorted(s, s)"),
     "select": ("np.select([p, x > y], [x, y])",),
     "split": ("np.split(x, 2, axis=-1)",),
     "squeeze": ("np.squeeze(x[None])",),
@@ -139,6 +181,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     **{f"{k}_indices_from": (f"np.{k}_indices_from(m)",) for k in ("tril", "triu")},
     "unravel_index": ("np.unravel_index(i, (400, 300))|1",),
     "unstack": ("np.unstack(x[:3])|2",),
+    "vander": ("np.vander(x, 4)|1",),
     "vecdot": ("np.vecdot(x, y)", "np.vecdot(x, y, axis=0)|2"),
     "vecmat": ("np.vecmat(w, x)|2",),
     "vsplit": ("np.vsplit(x, 2)|2",),
@@ -156,8 +199,9 @@ CALLS: dict[str, tuple[str, ...]] = {
 
 
 def functions() -> dict[str, Any]:
-    """Name after `np.` -> function, of all that have a handler or an op."""
+    """Name after `np.` -> function, of all that have a handler or an op or are traced as code."""
     tracejit.jit(lambda x: x + 1)(np.ones(2))  # The front end is imported at the first compile.
+    from tracejit.frontend.interpreter import library_functions, library_loops
     from tracejit.frontend.numpy import registry, ufuncs
     from tracejit.ops.array.elementwise import UFUNC_OPS
 
@@ -166,7 +210,9 @@ def functions() -> dict[str, Any]:
     for f in registry.HANDLERS:
         module = (getattr(f, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
         found[f"{module}.{f.__name__}".lstrip(".")] = f
-    return dict(sorted(found.items()))
+    found |= {name: library_functions.function_named(name) for name in library_functions.NAMES}
+    loops = (f for f in library_loops.LOOPS if getattr(np, f.__name__, None) is f)
+    return dict(sorted((found | {f.__name__: f for f in loops}).items()))
 
 
 def calls(name: str, f: Any) -> Iterator[tuple[str, int | None]]:
@@ -184,7 +230,7 @@ def _usual(name: str, f: Any) -> Iterator[str]:
         return
     from tracejit.frontend.numpy.registry import HANDLERS
 
-    parameters = inspect.signature(HANDLERS[f]).parameters
+    parameters = inspect.signature(HANDLERS.get(f, f)).parameters
     needed = [p for p in parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
     given = ", ".join("xy"[: max(1, len(needed))])
     yield f"np.{name}({given})"
@@ -225,6 +271,7 @@ def _values(
         "y": y,
         "m": square,
         "v": values(shape[-1:]),
+        "s": np.sort(values(shape[-1:])),
         "w": values(shape[:1]),
         "p": random.random(shape) < 0.5,
         "j": random.integers(0, counts, shape),
@@ -234,7 +281,7 @@ def _values(
 
 def compiled(text: str) -> tuple[Callable[..., Any], list[str]]:
     """A call as a function with a source that can be found, and the names of its parameters."""
-    names = [k for k in "xypjimvw" if k in compile(text, "", "eval").co_names]
+    names = [k for k in "xypjimvws" if k in compile(text, "", "eval").co_names]
     source = f"def call({', '.join(names)}):\n    return {text}\n"
     file = f"<surface {zlib.crc32(source.encode()):08x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
