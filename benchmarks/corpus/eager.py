@@ -18,7 +18,6 @@ EAGER = {
     "genetic_algorithm": "TJ001 TJ032",
     "longest_common_subsequence": "TJ022",
     "mode": "TJ002",
-    "BetaBandit.play": "random numbers: beta",
     "histogram_equalization": "TJ002",
     "douglas_peucker": "TJ032",
     "dijkstra": "TJ002",

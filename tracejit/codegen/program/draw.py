@@ -21,26 +21,65 @@ from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
 from tracejit.ops.host.random import DRAW, MODULES, module_stream
 
-__all__ = ["Distribution", "Draw", "Parameter"]
+__all__ = ["BAD", "Distribution", "Draw", "Parameter"]
 
 
 class Parameter(NamedTuple):
     """A parameter, its default (None: there is none), and the condition on it.
 
-    Anything else bails out, and NumPy decides. "+" is not negative, "0" above zero.
+    Anything else bails out, and NumPy decides: see `BAD`. `kind` is how C takes it.
     """
 
     name: str
     default: float | None = None
     condition: str = ""
+    kind: str = "double"
 
 
 class Distribution(NamedTuple):
-    """A C function of doubles, with its parameters. It gives i64 where it is `discrete`."""
+    """A C function of numbers, with its parameters. It gives i64 where it is `discrete`.
+
+    With a `text` it is that, which calls what `calls` says. It takes `state` bytes of zeros besides
+    that it keeps numbers in. `together` are i1 functions of all parameters that must not hold.
+    """
 
     function: str
     parameters: tuple[Parameter, ...] = ()
     discrete: bool = False
+    text: str = ""
+    calls: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    state: int = 0
+    together: str = ""
+
+
+#: A condition -> when a double does not fulfil it: an i1 of predicates and bounds.
+BAD: dict[str, tuple[tuple[str, str], ...]] = {
+    "": (),
+    "+": (("ult", "0.0"), ("sign", "")),
+    "0": (("ule", "0.0"),),
+    "0 to 1": (("ult", "0.0"), ("ugt", "1.0")),
+    "above 0 to 1": (("ule", "0.0"), ("ugt", "1.0")),
+    "0 to below 1": (("ult", "0.0"), ("uge", "1.0")),
+    "above 1": (("ule", "1.0"),),
+    # Above this, a Poisson distribution has numbers that are no i64.
+    "rate": (("ult", "0.0"), ("sign", ""), ("ugt", "9000000000000000000.0")),
+}
+
+
+def bad_text(condition: str) -> tuple[str, str]:
+    """The name and the text of a function that tells whether a double is not as it must be."""
+    name = f"tj_bad_{list(BAD).index(condition)}"
+    lines, found = [], "false"
+    for k, (predicate, bound) in enumerate(BAD[condition]):
+        if predicate == "sign":
+            lines.append(f"%bits{k} = bitcast double %x to i64")
+            lines.append(f"%c{k} = icmp slt i64 %bits{k}, 0")
+        else:
+            lines.append(f"%c{k} = fcmp {predicate} double %x, {bound}")
+        lines.append(f"%o{k} = or i1 {found}, %c{k}")
+        found = f"%o{k}"
+    body = "".join(f"  {line}\n" for line in lines)
+    return name, f"\ndefine internal i1 @{name}(double %x) {{\n{body}  ret i1 {found}\n}}\n"
 
 
 def _offset(cls: str) -> int | None:
@@ -199,9 +238,9 @@ class Draw:
 
     def _require(self, condition: str, value: str) -> None:
         """Bail out where a parameter is not as NumPy wants it."""
-        if condition == "0":
-            self._check(f"fcmp ule double {value}, 0.0")
-        elif condition == "+":
-            self._check(f"fcmp ult double {value}, 0.0")
-            pattern = self.e.fb.emit(f"bitcast double {value} to i64")
-            self._check(f"icmp slt i64 {pattern}, 0")
+        if BAD[condition]:
+            self._check(f"call i1 {self._bad(condition)}(double {value})")
+
+    def _bad(self, condition: str) -> str:
+        name, text = bad_text(condition)
+        return self._helper(name, lambda: text)

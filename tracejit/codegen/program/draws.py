@@ -5,14 +5,15 @@ A draw that has no such code, for its arguments or for its types, is a host call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tracejit.codegen.llvm.engine import host_target, libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
-from tracejit.codegen.program.draw import Distribution, Draw, Parameter
+from tracejit.codegen.program.distributions import DISTRIBUTIONS, fill_text
+from tracejit.codegen.program.draw import BAD, Distribution, Draw, Parameter
 from tracejit.codegen.program.own_streams import end_words
 from tracejit.codegen.program.python_draws import emit_python_draw
 from tracejit.codegen.program.sorting import emit_places
@@ -29,62 +30,6 @@ from tracejit.ops.host.random import DRAW, DRAWN
 __all__ = ["emit_draw"]
 
 
-_P = Parameter
-_LOC, _SCALE = _P("loc", 0.0), _P("scale", 1.0, "+")
-_BOTH: dict[str, Distribution] = {
-    "random": Distribution("random_standard_uniform"),
-    "laplace": Distribution("random_laplace", (_LOC, _SCALE)),
-    "logistic": Distribution("random_logistic", (_LOC, _SCALE)),
-    "gumbel": Distribution("random_gumbel", (_LOC, _SCALE)),
-}
-_GENERATOR: dict[str, Distribution] = {
-    **_BOTH,
-    "standard_normal": Distribution("random_standard_normal"),
-    "standard_exponential": Distribution("random_standard_exponential"),
-    "normal": Distribution("random_normal", (_LOC, _SCALE)),
-    "exponential": Distribution("random_exponential", (_SCALE,)),
-    "lognormal": Distribution("random_lognormal", (_P("mean", 0.0), _P("sigma", 1.0, "+"))),
-    "rayleigh": Distribution("random_rayleigh", (_SCALE,)),
-    "standard_gamma": Distribution("random_standard_gamma", (_P("shape", None, "+"),)),
-    "gamma": Distribution("random_gamma", (_P("shape", None, "+"), _SCALE)),
-    "beta": Distribution("random_beta", (_P("a", None, "0"), _P("b", None, "0"))),
-    "chisquare": Distribution("random_chisquare", (_P("df", None, "0"),)),
-    "standard_t": Distribution("random_standard_t", (_P("df", None, "0"),)),
-    "weibull": Distribution("random_weibull", (_P("a", None, "+"),)),
-    "pareto": Distribution("random_pareto", (_P("a", None, "0"),)),
-    "poisson": Distribution("random_poisson", (_P("lam", 1.0, "+"),), discrete=True),
-}
-_STATE: dict[str, Distribution] = {
-    **_BOTH,
-    "random_sample": _BOTH["random"],
-    "rand": _BOTH["random"],
-    "standard_normal": Distribution("tj_legacy_gauss"),
-    "randn": Distribution("tj_legacy_gauss"),
-    "normal": Distribution("tj_legacy_normal", (_LOC, _SCALE)),
-    "exponential": Distribution("tj_legacy_exponential", (_SCALE,)),
-}
-_DISTRIBUTIONS = {"Generator": _GENERATOR, "RandomState": _STATE}
-#: Above this, a Poisson distribution has numbers that are no i64.
-_LARGEST_RATE = 9e18
-
-#: `n` numbers one after the other.
-_FILL = """
-define internal void @{name}(ptr %bits, ptr %out, i64 %n{parameters}) {{
-entry:
-  %any = icmp sgt i64 %n, 0
-  br i1 %any, label %loop, label %done
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %x = call {kind} @{function}(ptr %bits{given})
-  %place = getelementptr {kind}, ptr %out, i64 %i
-  store {kind} %x, ptr %place
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
 #: Rows of `items` elements change places, the last one with any before it or itself first.
 _SHUFFLE = """
 define internal void @{name}(ptr %bits, ptr %data, i64 %n, i64 %items) {{
@@ -133,7 +78,7 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
     if function == DRAWN and node.attrs["arguments"][0][1] in ("random", "Random"):
         return emit_python_draw(e, node)
     draw = _NumPyDraw.of(e, node)
-    if draw is None or draw.cls not in _DISTRIBUTIONS:
+    if draw is None or draw.cls not in DISTRIBUTIONS:
         return False
     emit = {"uniform": draw.uniform, "integers": draw.integers, "randint": draw.integers}
     emit |= {"shuffle": draw.shuffle, "permutation": draw.shuffle}
@@ -153,7 +98,7 @@ class _NumPyDraw(Draw):
 
     def distribution(self) -> bool:
         """Numbers of a distribution whose parameters are numbers."""
-        found = _DISTRIBUTIONS[self.cls].get(self.method)
+        found = DISTRIBUTIONS[self.cls].get(self.method)
         if found is None or not self._returns("i64" if found.discrete else "f64"):
             return False
         if self.method in ("rand", "randn"):
@@ -161,22 +106,56 @@ class _NumPyDraw(Draw):
         bound = self.bound([*(p.name for p in found.parameters), "size"])
         if bound is None:
             return False
-        values = [
-            self._double(bound.get(p.name, ("constant", p.default))) for p in found.parameters
-        ]
+        values = [self._value(p, bound) for p in found.parameters]
         if None in values or not self._declared(found):
             return False
-        if not self._sized(bound.get("size")):
-            return False
         given = [v for v in values if v is not None]
+        arrays = [v for v in given if isinstance(v, Value)]
+        if bound.get("size", ("constant", None)) == ("constant", None) and arrays:
+            # The parameters have the result's shape.
+            if found.together:
+                return False
+        elif not self._sized(bound.get("size")):
+            return False
         for p, value in zip(found.parameters, given, strict=True):
-            self._require(p.condition, value)
-        if found.discrete:
-            self._check(f"fcmp ugt double {given[0]}, {_LARGEST_RATE:.1f}")
+            if not isinstance(value, Value):
+                self._require(p.condition, value) if p.kind == "double" else self._count(value)
+        if found.together and not arrays:
+            self._together(found, given)
         legacy = found.function in ("tj_legacy_gauss", "tj_legacy_normal")
         at = self._stream(gauss_offset() if legacy else bits_offset(self.cls))
         self._draw(found, at, given)
         return True
+
+    def _value(self, p: Parameter, bound: Mapping[str, Any]) -> str | Value | None:
+        """A parameter as a register, or an array of doubles of the result's shape."""
+        template = bound.get(p.name, ("constant", p.default))
+        if p.kind == "i64":
+            return self._integer(template)
+        if template[0] == "operand":
+            v = self.operands[template[1]]
+            if isinstance(v.type, ArrayType):
+                dense = v not in self.e.strides and v not in self.e.scattered
+                alike = v.type.is_c and v.type.dtype.char == "d" and v.type.shape == self.shape
+                return v if dense and alike else None
+        return self._double(template)
+
+    def _count(self, value: str) -> None:
+        """Numbers of things are 0 or more; a billion of them are NumPy's."""
+        self._check(f"icmp ugt i64 {value}, 999999999")
+
+    def _together(self, found: Distribution, values: Sequence[str | Value]) -> None:
+        name = f"{found.function}_together"
+        self._helper(name, lambda: found.together.format(name=name))
+        given = self._typed(found, values)
+        self._check(f"call i1 @{name}({', '.join(given)})")
+
+    def _typed(self, found: Distribution, values: Sequence[str | Value]) -> list[str]:
+        """Arguments with their types."""
+        out = []
+        for p, v in zip(found.parameters, values, strict=True):
+            out.append(f"ptr {self.e.pointer[v]}" if isinstance(v, Value) else f"{p.kind} {v}")
+        return out
 
     def uniform(self) -> bool:
         """Numbers between two others."""
@@ -185,7 +164,7 @@ class _NumPyDraw(Draw):
             return False
         low = self._double(bound.get("low", ("constant", 0.0)))
         high = self._double(bound.get("high", ("constant", 1.0)))
-        found = Distribution("random_uniform", (_P("low"), _P("range")))
+        found = Distribution("random_uniform", (Parameter("low"), Parameter("range")))
         if low is None or high is None or not self._declared(found):
             return False
         if not self._sized(bound.get("size")):
@@ -275,11 +254,15 @@ class _NumPyDraw(Draw):
 
     def _declared(self, found: Distribution) -> bool:
         """Declare the C function; False where it is not to be had."""
+        kind = "i64" if found.discrete else "double"
+        taken = [p.kind for p in found.parameters]
+        if found.text:
+            if not all(self._declare(*function) for function in found.calls):
+                return False
+            self._helper(found.function, lambda: found.text)
+            return True
         if found.function not in TEXTS:
-            kind = "i64" if found.discrete else "double"
-            return self._declare(
-                found.function, kind, ["ptr", *("double" for _ in found.parameters)]
-            )
+            return self._declare(found.function, kind, ["ptr", *taken])
         if not host_target().is_x86 or gauss_offset() is None:
             # Elsewhere NumPy's compiler may have contracted products and sums.
             return False
@@ -292,20 +275,27 @@ class _NumPyDraw(Draw):
             self._helper(name, lambda name=name: TEXTS[name])  # type: ignore[misc]
         return True
 
-    def _draw(self, found: Distribution, at: str, values: Sequence[str]) -> None:
+    def _draw(self, found: Distribution, at: str, values: Sequence[str | Value]) -> None:
         """Call the function once, or for each element."""
         kind, dtype = ("i64", "i64") if found.discrete else ("double", "f64")
         fb = self.e.fb
-        arguments = "".join(f", double {v}" for v in values)
+        given = self._typed(found, values)
+        if found.state:
+            place = fb.alloca(f"[{found.state} x i8]", 8, "zeroinitializer")
+            given.append(f"ptr {place}")
+        arguments = "".join(f", {x}" for x in given)
         if self.shape is None:
             self._give(fb.emit(f"call {kind} @{found.function}(ptr {at}{arguments})"), dtype)
             return
-        names = "".join(f", double %p{k}" for k in range(len(values)))
-        name = f"tj_fill_{found.function}"
-        values_of = {"kind": kind, "function": found.function}
-        self._helper(
-            name, lambda: _FILL.format(name=name, parameters=names, given=names, **values_of)
-        )
+        arrays = [isinstance(v, Value) for v in values]
+        name = f"tj_fill_{found.function}" + "".join("_a" if a else "_s" for a in arrays)
+        conditions = [p.condition for p in found.parameters]
+        for condition, is_array in zip(conditions, arrays, strict=True):
+            if is_array and BAD[condition]:
+                self._bad(condition)
+        self._helper(name, lambda: fill_text(name, found, arrays))
         memory, count = self._memory()
-        fb.line(f"call void @{name}(ptr {at}, ptr {memory}, i64 {count}{arguments})")
+        bad = fb.emit(f"call i1 @{name}(ptr {at}, ptr {memory}, i64 {count}{arguments})")
+        if any(arrays):
+            fb.check(bad)
         self.e.pointer.stores(self.out)

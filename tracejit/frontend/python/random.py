@@ -12,6 +12,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import CallOperands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
+from tracejit.frontend.numpy.conversion import fit_dims
 from tracejit.frontend.python.choices import choice
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.grown import is_grown
@@ -132,7 +133,8 @@ class StreamMethod(RandomFunction):
             address = None
             if self.kind is None:
                 address = interpreter.capture.address(stream, cls.__name__)
-            given = (self.kind or cls.__name__, self.name, address, tuple(args), dict(kwargs))
+            args, kwargs = _alike(args, kwargs)
+            given = (self.kind or cls.__name__, self.name, address, args, kwargs)
             attrs = operands.call(DRAWN, given, {})
             where = refused.where
             result = record(interpreter, attrs, operands, _example(cls), where, effect=True)
@@ -152,6 +154,25 @@ def _checked(cls: str, method: str, kwargs: dict[str, Any]) -> tuple[str, TraceE
     if method not in _METHODS[cls] or not takes_keywords(kwargs):
         raise refused
     return name, refused
+
+
+def _alike(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments; arrays of equal sizes have them written in the same way."""
+    arrays = [x for x in (*args, *kwargs.values()) if isinstance(x, TracedArray)]
+    if len(arrays) < 2:
+        return tuple(args), dict(kwargs)
+    env, shape = here().env, arrays[0].type.shape
+    for x in arrays[1:]:
+        if x.ndim != len(shape):
+            return tuple(args), dict(kwargs)
+        for a, b in zip(x.type.shape, shape, strict=True):
+            if not env.is_known(a, b) or not env.decide(a, "==", b):
+                return tuple(args), dict(kwargs)
+
+    def fitted(x: Any) -> Any:
+        return fit_dims(x, shape) if isinstance(x, TracedArray) else x
+
+    return tuple(map(fitted, args)), {k: fitted(x) for k, x in kwargs.items()}
 
 
 def _example(cls: type) -> Any:
@@ -268,7 +289,8 @@ class _Method(RandomFunction):
         operands = CallOperands()
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
-            given = (self.name, words, tuple(args), dict(kwargs))
+            args, kwargs = _alike(args, kwargs)
+            given = (self.name, words, args, kwargs)
             attrs = operands.call(DRAW, given, {})
             after, result = record(interpreter, attrs, operands, _example_draw, refused.where)
         words.store(after.value())
