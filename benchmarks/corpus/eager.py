@@ -12,7 +12,6 @@ EAGER = {
     "MovingAverageFilter.smooth": "TJ006",
     "Queue.run": "TJ002",
     "Flock.step": "TJ022",
-    "random_walk_2d": "random numbers: seed",
     "nelder_mead": "TJ001 TJ017",
     "Swarm.optimize": "TJ005",
     "genetic_algorithm": "TJ001 TJ032",

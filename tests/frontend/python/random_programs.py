@@ -120,6 +120,20 @@ def of_random_states(state, n):
     )
 
 
+def seeded(stream, seed, stops):
+    x = stream.random() if isinstance(stream, random.Random) else stream.normal()
+    stream.seed(seed)
+    if stops:
+        raise ValueError(stops)
+    return x, stream.uniform(0.0, 2.0)
+
+
+def seeds_a_module(seed):
+    np.random.seed(seed)
+    random.seed(-seed)
+    return np.random.normal(), random.gauss(0.0, 1.0), random.random()
+
+
 def of_python(r, n):
     s = 0.0
     for _ in range(n):

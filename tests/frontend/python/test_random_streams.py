@@ -147,6 +147,44 @@ def test_native_draws(kind: str) -> None:
     assert_compiled(g)
 
 
+SEEDS = (0, 1, 2**32 - 1, 7, 2**32, -1, 2**40 + 3, -(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("kind", ["state", "python"])
+def test_seeds(kind: str) -> None:
+    """By machine code; what NumPy refuses, it refuses in place of it."""
+    g = tracejit.jit(programs.seeded, strict=True)
+    for seed in SEEDS:
+        for stops in ("", "stops"):
+            plain, compiled = ALL[kind](5), ALL[kind](5)
+            for stream in (plain, compiled):
+                stream.normal() if kind == "state" else stream.gauss(0.0, 1.0)
+            want = outcome(programs.seeded, plain, seed, stops)
+            assert_alike(want, outcome(g, compiled, seed, stops))
+            assert_alike(plain, compiled)
+    assert_compiled(g)
+
+
+def test_seeds_of_modules() -> None:
+    before = np.random.get_state(), random.getstate()
+    g = tracejit.jit(programs.seeds_a_module, strict=True)
+    for seed in (0, 5, 6, 2**32 - 1):
+        want = programs.seeds_a_module(seed)
+        kept = np.random.get_state(legacy=False), random.getstate()
+        assert_same(g(seed), want)
+        assert same_state(kept[0], np.random.get_state(legacy=False))
+        assert kept[1] == random.getstate()
+    np.random.set_state(before[0])
+    random.setstate(before[1])
+
+
+def test_seeds_of_other_bit_generators_are_refused() -> None:
+    g = tracejit.jit(programs.seeded)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="can only re-seed a MT19937"):
+            g(np.random.RandomState(np.random.PCG64(1)), 3, "")  # type: ignore[arg-type]
+
+
 def test_native_draws_of_a_generator_made_inside() -> None:
     """Seeds that are known while compiling, and such that are not, of one and of two halves."""
     g = tracejit.jit(programs.native_of_a_generator_made_inside, strict=True)

@@ -17,15 +17,19 @@ from tracejit.codegen.program.draw import BAD, Distribution, Draw, Parameter
 from tracejit.codegen.program.own_streams import end_words
 from tracejit.codegen.program.python_draws import emit_python_draw
 from tracejit.codegen.program.sorting import emit_places
+from tracejit.codegen.support.mersenne_twister import PYTHON_API
+from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
     gauss_offset,
+    seeding_parts,
+    stream_parts,
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
-from tracejit.ops.host.random import DRAW, DRAWN
+from tracejit.ops.host.random import DRAW, DRAWN, MODULES, module_stream
 
 __all__ = ["emit_draw"]
 
@@ -77,6 +81,8 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
         return False
     if function == DRAWN and node.attrs["arguments"][0][1] in ("random", "Random"):
         return emit_python_draw(e, node)
+    if function == DRAWN and node.attrs["arguments"][1][1] == "seed":
+        return _emit_seed(e, node)
     draw = _NumPyDraw.of(e, node)
     if draw is None or draw.cls not in DISTRIBUTIONS:
         return False
@@ -89,6 +95,38 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
         e.pointer.require(after)
         end_words(e, e.pointer[after])
         e.pointer.stores(after)
+    return True
+
+
+def _emit_seed(e: ProgramContext, node: Node) -> bool:
+    """The code of a RandomState's `seed` of an int."""
+    (_, kind), _, _, (_, *args), (_, *items) = node.attrs["arguments"]
+    cls = type(module_stream(kind)).__name__ if kind in MODULES else kind
+    parts, origin, gauss = stream_parts(cls), seeding_parts(), gauss_offset()
+    if cls != "RandomState" or len(args) != 1 or items or not (parts and origin and gauss):
+        return False
+    draw = _NumPyDraw(e, node, cls, "seed", args, {}, node.outputs[0], None, node.inputs[1:])
+    seed, fb = draw._integer(args[0]), e.fb
+    if seed is None:
+        return False
+    draw._check(f"icmp ugt i64 {seed}, 4294967295")
+    bits, owner = draw._stream(parts[0]), draw._stream(parts[1])
+    # Of another bit generator the seed is NumPy's.
+    function = fb.emit(f"load i64, ptr {fb.emit(f'getelementptr i8, ptr {bits}, i64 8')}")
+    draw._check(f"icmp ne i64 {function}, {origin[1]}")
+    words, made = fb.emit(f"load ptr, ptr {bits}"), fb.emit(f"load ptr, ptr {owner}")
+    place = fb.emit(f"getelementptr i8, ptr {made}, i64 {origin[0]}")
+    for name, (result, parameters) in PYTHON_API.items():
+        if name in ("PyGILState_Ensure", "PyGILState_Release", "Py_DecRef"):
+            e.module.declare(name, result, parameters)
+            e.symbols[name] = python_address(name)
+    e.module.declare("Py_IncRef", "void", ["ptr"])
+    e.symbols["Py_IncRef"] = python_address("Py_IncRef")
+    e.module.add_global("_Py_NoneStruct", "external global i8")
+    e.symbols["_Py_NoneStruct"] = id(None)
+    draw._helper("tj_legacy_seed", lambda: TEXTS["tj_legacy_seed"])
+    given = f"ptr {draw._stream(gauss)}, ptr {place}, ptr {words}, i64 {seed}"
+    fb.line(f"call void @tj_legacy_seed({given})")
     return True
 
 

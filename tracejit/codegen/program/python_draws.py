@@ -8,7 +8,7 @@ from typing import Any
 from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.draw import Distribution, Draw, Parameter
-from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS
+from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
 from tracejit.codegen.support.python_calls import python_address
 from tracejit.ir.graph import Node
 from tracejit.ir.types import dtype_name, dtype_of
@@ -24,10 +24,27 @@ _PYTHON: dict[str, Distribution] = {
 
 def emit_python_draw(e: ProgramContext, node: Node) -> bool:
     """The code of a draw; False where Python has to make it."""
+    if node.attrs["arguments"][1][1] == "seed":
+        return _emit_seed(e, node)
     draw = _PythonDraw.of(e, node)
     if draw is None or draw.shape is not None:
         return False
     return draw.integers() if draw.method in ("randint", "randrange") else draw.number()
+
+
+def _emit_seed(e: ProgramContext, node: Node) -> bool:
+    """The code of `seed` of an int."""
+    _, _, _, (_, *args), (_, *items) = node.attrs["arguments"]
+    if len(args) != 1 or items or twister_offset() is None:
+        return False
+    operands = node.inputs[1:]
+    draw = _PythonDraw(e, node, "Random", "seed", args, {}, node.outputs[0], None, operands)
+    seed = draw._integer(args[0])
+    if seed is None:
+        return False
+    name = draw._function("tj_twister_seed")
+    e.fb.line(f"call void {name}(ptr {draw._stream(0)}, ptr {draw._bits()}, i64 {seed})")
+    return True
 
 
 @dataclass
@@ -96,7 +113,8 @@ class _PythonDraw(Draw):
         module.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
         module.declare("llvm.sqrt.f64", "double", ["double"])
         needed = ["tj_twister", "tj_twister_random", name]
-        if name == "tj_twister_gauss":
+        if name in ("tj_twister_gauss", "tj_twister_seed"):
+            needed.insert(0, "tj_gauss_name")
             for function in ("log", "cos", "sin"):
                 module.declare(function, "double", ["double"])
                 self.e.symbols[function] = libm_address(function)

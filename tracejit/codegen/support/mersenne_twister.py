@@ -124,8 +124,6 @@ done:
 """
 #: The second number of a pair waits in an attribute of the object, None without one.
 _GAUSS = """
-@tj_gauss_name = internal constant [11 x i8] c"gauss_next\\00"
-
 define internal double @tj_twister_gauss(ptr %object, ptr %mt, double %mean, double %deviation) {
 entry:
   %gil = call i32 @PyGILState_Ensure()
@@ -165,7 +163,106 @@ end:
   ret double %out
 }
 """
+#: As `random.seed(n)`: by the one or two words of the size of an int. The attribute is cleared.
+_SEED = """
+define internal void @tj_twister_seed(ptr %object, ptr %mt, i64 %seed) {
+entry:
+  %gil = call i32 @PyGILState_Ensure()
+  %cleared = call i32 @PyObject_SetAttrString(ptr %object, ptr @tj_gauss_name, ptr @_Py_NoneStruct)
+  call void @PyGILState_Release(i32 %gil)
+  %words = getelementptr i8, ptr %mt, i64 4
+  %is.less = icmp slt i64 %seed, 0
+  %negated = sub i64 0, %seed
+  %size = select i1 %is.less, i64 %negated, i64 %seed
+  %low = trunc i64 %size to i32
+  %upper = lshr i64 %size, 32
+  %high = trunc i64 %upper to i32
+  %long = icmp ne i32 %high, 0
+  store i32 19650218, ptr %words
+  br label %fill
+fill:
+  %f = phi i64 [ 1, %entry ], [ %f.next, %fill ]
+  %f.old = phi i32 [ 19650218, %entry ], [ %f.new, %fill ]
+  %f.far = lshr i32 %f.old, 30
+  %f.mixed = xor i32 %f.old, %f.far
+  %f.wide = mul i32 %f.mixed, 1812433253
+  %f.low = trunc i64 %f to i32
+  %f.new = add i32 %f.wide, %f.low
+  %f.at = getelementptr i32, ptr %words, i64 %f
+  store i32 %f.new, ptr %f.at
+  %f.next = add i64 %f, 1
+  %f.more = icmp ult i64 %f.next, 624
+  br i1 %f.more, label %fill, label %keys
+keys:
+  br label %key
+key:
+  %k = phi i64 [ 0, %keys ], [ %k.next, %keyed ]
+  %i = phi i64 [ 1, %keys ], [ %i.next, %keyed ]
+  %old = phi i32 [ 19650218, %keys ], [ %old.next, %keyed ]
+  %j = phi i32 [ 0, %keys ], [ %j.next, %keyed ]
+  %is.first = icmp eq i32 %j, 0
+  %word = select i1 %is.first, i32 %low, i32 %high
+  %far = lshr i32 %old, 30
+  %mixed = xor i32 %old, %far
+  %wide = mul i32 %mixed, 1664525
+  %at = getelementptr i32, ptr %words, i64 %i
+  %here = load i32, ptr %at
+  %both = xor i32 %here, %wide
+  %added = add i32 %both, %word
+  %new = add i32 %added, %j
+  store i32 %new, ptr %at
+  %other = xor i32 %j, 1
+  %j.next = select i1 %long, i32 %other, i32 0
+  %i.after = add i64 %i, 1
+  %over = icmp uge i64 %i.after, 624
+  br i1 %over, label %wrap, label %keyed
+wrap:
+  store i32 %new, ptr %words
+  br label %keyed
+keyed:
+  %i.next = phi i64 [ 1, %wrap ], [ %i.after, %key ]
+  %old.next = phi i32 [ %new, %wrap ], [ %new, %key ]
+  %k.next = add i64 %k, 1
+  %k.more = icmp ult i64 %k.next, 624
+  br i1 %k.more, label %key, label %lasts
+lasts:
+  br label %last
+last:
+  %m = phi i64 [ 0, %lasts ], [ %m.next, %done ]
+  %n = phi i64 [ %i.next, %lasts ], [ %n.next, %done ]
+  %past = phi i32 [ %old.next, %lasts ], [ %l.new, %done ]
+  %l.far = lshr i32 %past, 30
+  %l.mixed = xor i32 %past, %l.far
+  %l.wide = mul i32 %l.mixed, 1566083941
+  %l.at = getelementptr i32, ptr %words, i64 %n
+  %l.here = load i32, ptr %l.at
+  %l.both = xor i32 %l.here, %l.wide
+  %l.low = trunc i64 %n to i32
+  %l.new = sub i32 %l.both, %l.low
+  store i32 %l.new, ptr %l.at
+  %n.after = add i64 %n, 1
+  %n.over = icmp uge i64 %n.after, 624
+  br i1 %n.over, label %l.wrap, label %done
+l.wrap:
+  store i32 %l.new, ptr %words
+  br label %done
+done:
+  %n.next = phi i64 [ 1, %l.wrap ], [ %n.after, %last ]
+  %m.next = add i64 %m, 1
+  %m.more = icmp ult i64 %m.next, 623
+  br i1 %m.more, label %last, label %end
+end:
+  store i32 -2147483648, ptr %words
+  store i32 624, ptr %mt
+  ret void
+}
+"""
+_NAME = """
+@tj_gauss_name = internal constant [11 x i8] c"gauss_next\\00"
+"""
 TWISTER_TEXTS = {
+    "tj_gauss_name": _NAME,
+    "tj_twister_seed": _SEED,
     "tj_twister": _NEXT,
     "tj_twister_random": _RANDOM,
     "tj_twister_uniform": _UNIFORM,

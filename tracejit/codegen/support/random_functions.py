@@ -26,6 +26,7 @@ __all__ = [
     "gauss_offset",
     "pcg64_functions",
     "random_address",
+    "seeding_parts",
     "stream_parts",
 ]
 
@@ -102,6 +103,45 @@ define internal double @tj_legacy_exponential(ptr %bits, double %scale) {
 }
 
 
+#: `RandomState.seed` of 32 bits: `%words` are those of the Mersenne Twister, with the place of the
+#: next one behind them. What its bit generator was made from is forgotten.
+_SEED = """
+define internal void @tj_legacy_seed(ptr %gauss, ptr %origin, ptr %words, i64 %seed) {
+entry:
+  %gil = call i32 @PyGILState_Ensure()
+  %old = load ptr, ptr %origin
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  store ptr @_Py_NoneStruct, ptr %origin
+  call void @Py_DecRef(ptr %old)
+  call void @PyGILState_Release(i32 %gil)
+  %has = getelementptr i8, ptr %gauss, i64 8
+  %kept = getelementptr i8, ptr %gauss, i64 16
+  store i32 0, ptr %has
+  store double 0.0, ptr %kept
+  %first = trunc i64 %seed to i32
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %x = phi i32 [ %first, %entry ], [ %new, %loop ]
+  %at = getelementptr i32, ptr %words, i64 %i
+  store i32 %x, ptr %at
+  %far = lshr i32 %x, 30
+  %mixed = xor i32 %x, %far
+  %wide = mul i32 %mixed, 1812433253
+  %next = add i64 %i, 1
+  %low = trunc i64 %next to i32
+  %new = add i32 %wide, %low
+  %more = icmp ult i64 %next, 624
+  br i1 %more, label %loop, label %done
+done:
+  %place = getelementptr i32, ptr %words, i64 624
+  store i32 624, ptr %place
+  ret void
+}
+"""
+TEXTS["tj_legacy_seed"] = _SEED
+
+
 @once
 def _library() -> Any:
     import numpy.random._generator as module
@@ -164,6 +204,22 @@ def pcg64_functions() -> list[int] | None:
         return None
     numbers = list((ctypes.c_uint64 * 4).from_address(numbers_at))
     return functions if numbers == wanted else None
+
+
+@once
+def seeding_parts() -> tuple[int, int] | None:
+    """Where an MT19937 keeps what it was made from, and the function that its words are known by.
+
+    None unless the words lie as is known here: 624 of 32 bits, then the place of the next.
+    """
+    made: Any = np.random.MT19937(1)
+    state, *functions = _bits_of(made)
+    words = list((ctypes.c_uint32 * 625).from_address(state))
+    kept: Any = made.state["state"]
+    origin = _place(_words(made), [id(made.seed_seq)])
+    if origin is None or words != [*kept["key"].tolist(), kept["pos"]]:
+        return None
+    return origin, functions[0]
 
 
 @lru_cache(maxsize=4)
