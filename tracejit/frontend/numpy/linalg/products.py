@@ -271,6 +271,13 @@ def inexact(*arrays: TracedArray) -> list[TracedArray]:
     return [astype(x, dtype) for x in arrays]
 
 
+def _in_double(name: str, *operands: TracedArray, **attrs: Any) -> TracedArray:
+    """What an op gives in double precision, cast back: linalg computes in no other."""
+    dtype = operands[0].dtype
+    wide = np.promote_types(dtype, np.float64)
+    return astype(_made(name, *(astype(x, wide) for x in operands), **attrs), dtype)
+
+
 @handles(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     """The solution of linear equations."""
@@ -294,21 +301,22 @@ def solve(a: Any, b: Any) -> Any:
         stack = broadcast_dims([x.type.shape[:-2], y.type.shape[:-2]])
         x = _stack_like(x, stack, (n, n))
         y = _stack_like(y, stack, (n, y.type.shape[-1]))
-    return in_stack_order(_made("solve", x, y, vector=vector), *((x,) if vector else (x, y)))
+    out = _in_double("solve", x, y, vector=vector)
+    return in_stack_order(out, *((x,) if vector else (x, y)))
 
 
 @handles(np.linalg.inv)
 def inv(a: Any) -> Any:
     """The inverse."""
     (x,) = inexact(square(asarray(a), "inv"))
-    return in_stack_order(_made("inv", x), x)
+    return in_stack_order(_in_double("inv", x), x)
 
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
     """The Cholesky factor; its derivative is that of the factor of (A + A^H) / 2."""
     (x,) = inexact(square(asarray(a), "cholesky"))
-    return in_stack_order(_made("cholesky", x, upper=bool(upper)), x)
+    return in_stack_order(_in_double("cholesky", x, upper=bool(upper)), x)
 
 
 @handles(np.linalg.matrix_transpose)
