@@ -121,3 +121,37 @@ def test_transposed_in_gradients() -> None:
 def test_no_loop_of_other_dtypes() -> None:
     assert loop_of(np.add, "dd->d") is not None
     assert loop_of(np.add, "dd->f") is None
+
+
+SYSTEMS: tuple[Callable[..., Any], ...] = (
+    np.linalg.solve,
+    lambda a, b: np.linalg.solve(np.swapaxes(a, -1, -2)[..., ::-1, :], b),
+    lambda a, b: np.linalg.inv(a),
+)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+@pytest.mark.parametrize("f", SYSTEMS)
+def test_stacks_of_systems(f: Callable[..., Any], dtype: str) -> None:
+    """Also of operands that are repeated along axes of the stack."""
+    a = of_dtype(matrix(2, 3, 4, 4), dtype) + 9 * np.eye(4, dtype=dtype)
+    b = of_dtype(matrix(3, 4, 2), dtype)
+    for args in ((a, b), (a, b[0, :, 0]), (a[0], b[:1]), (a[:1], a), (a[0, :1], b)):
+        check(lambda a, b: f(a, b), *args)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+def test_stacks_of_factors(dtype: str) -> None:
+    a = of_dtype(matrix(2, 3, 4, 4), dtype)
+    a = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(4, dtype=dtype)
+    check(lambda a: (np.linalg.cholesky(a), np.linalg.cholesky(a, upper=True)), a)
+
+
+def test_singular_systems_of_a_stack() -> None:
+    jitted: Any = tracejit.jit(lambda a: np.linalg.inv(a))
+    a = np.stack([np.eye(3), np.zeros((3, 3))])
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        jitted(a)
+    assert_same(np.linalg.inv(a[:1]), jitted(a[:1]))
+    assert_same(np.linalg.inv(a[:, :0, :0]), jitted(a[:, :0, :0]))

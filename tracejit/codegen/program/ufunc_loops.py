@@ -7,7 +7,7 @@ program bails out, and NumPy raises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from tracejit.codegen.llvm.engine import libm_address
@@ -46,26 +46,34 @@ def emit_loops(e: ProgramContext, node: Node) -> bool:
     loops = [loop for u in call.ufuncs if (loop := loop_of(u, call.types)) is not None]
     if len(loops) < len(call.ufuncs):
         return False
-    with _given(e, call) as given:
+    operands = (call.a, *call.others)
+    pairs = zip(operands, call.axes, strict=False)
+    if any(array_of(v).shape[k] == 0 for v, axes in pairs for k in axes):
+        # NumPy has its own ways with matrices without elements.
+        return False
+    with ExitStack() as copies:
+        given = [
+            copies.enter_context(_given(e, v, axes))
+            for v, axes in zip(operands, call.axes, strict=False)
+        ]
         results = [
             _operand(e, v, e.pointer[v], dense_strides(array_of(v)), axes)
-            for v, axes in zip(node.outputs, call.axes[1:], strict=True)
+            for v, axes in zip(node.outputs, call.axes[len(given) :], strict=True)
         ]
         _LoopWriter(e, call, loops, given, results).write()
     return True
 
 
 @contextmanager
-def _given(e: ProgramContext, call: LoopCall) -> Iterator[_Operand]:
+def _given(e: ProgramContext, v: Value, axes: Sequence[int]) -> Iterator[_Operand]:
     """The operand where it lies; a copy of a view that no strides describe."""
-    strides = strides_of(e, call.a)
+    strides = strides_of(e, v)
     if strides is not None:
-        yield _operand(e, call.a, e.pointer[call.a], strides, call.axes[0])
+        yield _operand(e, v, e.pointer[v], strides, axes)
         return
-    with copied(e, call.a) as block:
-        t = array_of(call.a)
-        dense = dense_strides(ArrayType(t.dtype, t.shape))
-        yield _operand(e, call.a, block, dense, call.axes[0])
+    with copied(e, v) as block:
+        t = array_of(v)
+        yield _operand(e, v, block, dense_strides(ArrayType(t.dtype, t.shape)), axes)
 
 
 def _operand(
@@ -73,7 +81,9 @@ def _operand(
 ) -> _Operand:
     t = array_of(v)
     shape = [e.dim(d) for d in t.shape]
-    steps = [e.dim(s * t.dtype.itemsize) for s in strides]
+    # An axis of one element may be repeated: it is not moved along.
+    both = zip(t.shape, strides, strict=True)
+    steps = ["0" if n == 1 else e.dim(s * t.dtype.itemsize) for n, s in both]
     stack = [k for k in range(t.ndim) if k not in axes]
     return _Operand(
         pointer,
@@ -90,7 +100,7 @@ class _LoopWriter:
         e: ProgramContext,
         call: LoopCall,
         loops: Sequence[Loop],
-        given: _Operand,
+        given: Sequence[_Operand],
         results: Sequence[_Operand],
     ) -> None:
         self.e, self.fb, self.call, self.loops = e, e.fb, call, loops
@@ -100,8 +110,9 @@ class _LoopWriter:
     def write(self) -> None:
         """The checks, and the loop for each line of the stack."""
         fb = self.fb
-        for n in self.given.core:
-            self._check_less(n, "1")
+        for operand in self.given:
+            for n in operand.core:
+                self._check_less(n, "1")
         factor: list[_Operand] = []
         index = "0"
         if self.call.factor is None:
@@ -111,13 +122,17 @@ class _LoopWriter:
             self._check_less(points, "1")
             (n_out,) = self.results[0].core
             self._check_same(n_out, self._transform_size(points))
-            sizes = [self.given.core[0], n_out]
+            sizes = [self.given[0].core[0], n_out]
             factor = [_Operand(self._factor(points), *([],) * 4)]
             index = fb.integer("and", points, "1")
-        for result in self.results:
-            for n, expected in zip(result.stack, self.given.stack, strict=True):
-                self._check_same(n, expected)
-        self._each(self._function(index), [self.given, *factor, *self.results], sizes)
+        for operand in (*self.given, *self.results[1:]):
+            stack = self.results[0].stack
+            for n, expected in zip(
+                operand.stack, stack[len(stack) - len(operand.stack) :], strict=True
+            ):
+                if n != "1":
+                    self._check_same(n, expected)
+        self._each(self._function(index), [*self.given, *factor, *self.results], sizes)
 
     # Sizes ---------------------------------------------------------------------------------------
 
@@ -125,16 +140,17 @@ class _LoopWriter:
         """The core sizes as the signature names them; those of the results must be these."""
         fb = self.fb
         sizes: dict[str, str] = {}
-        for name, n in zip(self.names[0], self.given.core, strict=True):
-            if name in sizes:
-                self._check_same(n, sizes[name])
-            sizes[name] = n
+        for names, operand in zip(self.names, self.given, strict=False):
+            for name, n in zip(names, operand.core, strict=True):
+                if name in sizes:
+                    self._check_same(n, sizes[name])
+                sizes[name] = n
         if any("p" in names for names in self.names):
             m, n = sizes["m"], sizes["n"]
             less = fb.less(m, n)
             known = {"true": m, "false": n}
             sizes["p"] = known.get(less) or fb.emit(f"select i1 {less}, i64 {m}, i64 {n}")
-        for names, result in zip(self.names[1:], self.results, strict=True):
+        for names, result in zip(self.names[len(self.given) :], self.results, strict=True):
             for name, n in zip(names, result.core, strict=True):
                 self._check_same(n, sizes[name])
         return list(sizes.values())
@@ -146,7 +162,7 @@ class _LoopWriter:
             return str(points)
         if points is not None:
             return self.e.registers(self.e.scalars[points])[0]
-        (n,) = self.given.core
+        (n,) = self.given[0].core
         if self.call.ufuncs[0].__name__ != "irfft":
             return n
         return self.fb.integer("mul", self.fb.integer("add", n, "-1"), "2")
@@ -207,7 +223,7 @@ class _LoopWriter:
         self, function: tuple[str, str], operands: Sequence[_Operand], sizes: Sequence[str]
     ) -> None:
         """Call the loop for the last axis of the stack, in loops over those before."""
-        fb, stack = self.fb, self.given.stack
+        fb, stack = self.fb, self.results[0].stack
         turns = stack[-1] if stack else "1"
         places = self._words([turns, *sizes])
         steps = [o.stack_steps[-1] if o.stack_steps else "0" for o in operands]
@@ -227,7 +243,9 @@ class _LoopWriter:
             def body(index: str, _: list[str]) -> list[str]:
                 moved = []
                 for o, address in zip(operands, addresses, strict=True):
-                    step = o.stack_steps[axis] if o.stack_steps else "0"
+                    # Operands of fewer axes are repeated along the first.
+                    own = axis - (len(stack) - len(o.stack_steps))
+                    step = o.stack_steps[own] if own >= 0 else "0"
                     offset = fb.integer("mul", index, step)
                     moved.append(
                         address

@@ -1,4 +1,4 @@
-"""Which host calls are one loop of a ufunc of NumPy's: decompositions, and Fourier transforms.
+"""Host calls, and ops on stacks of matrices, that are one loop of a ufunc of NumPy's.
 
 The Python in front of the loop chooses it, and prepares what it takes: that is said here again. The
 operand has a dtype of the loop (see `frontend/host/loop_operands.py`).
@@ -32,7 +32,7 @@ TRANSFORMS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class LoopCall:
-    """A call of a loop with the operand `a`.
+    """A call of a loop with the operand `a`, or with several.
 
     `ufuncs` are one, or those for an even and an odd number of `points`. `axes` are the core axes
     of the operand and the results. A transform is of `points`, the length of the axis if that is
@@ -45,6 +45,7 @@ class LoopCall:
     axes: tuple[tuple[int, ...], ...]
     factor: str | None = None
     points: int | Value | None = None
+    others: tuple[Value, ...] = ()
 
 
 def core_names(ufunc: np.ufunc) -> list[list[str]]:
@@ -67,6 +68,8 @@ def bound(
 
 def loop_call(node: Node) -> LoopCall | None:
     """The loop that a host call is; None for others."""
+    if node.op.name in _STACKED:
+        return _stacked(node)
     path = node.attrs.get("function", "")
     names = DECOMPOSITIONS.get(path) or TRANSFORMS.get(path)
     if names is None or node.binds:
@@ -81,6 +84,32 @@ def loop_call(node: Node) -> LoopCall | None:
     options = {k: given[k] for k in names[1:] if k in given}
     call = find(path.partition(":")[2], a, a.type, options, node.inputs)
     return call if call is not None and _fits(call, node) else None
+
+
+#: Ops on stacks of matrices, which NumPy has loops for.
+_STACKED = ("solve", "inv", "cholesky")
+
+
+def _stacked(node: Node) -> LoopCall | None:
+    """The loop of an op on stacks of matrices of double precision."""
+    name, a, attrs = node.op.name, node.inputs[0], node.attrs
+    if not isinstance(a.type, ArrayType) or a.type.dtype.char not in "dD":
+        return None
+    ufunc: np.ufunc
+    if name == "solve":
+        ufunc = linalg.solve1 if attrs["vector"] else linalg.solve
+    elif name == "inv":
+        ufunc = linalg.inv
+    else:
+        ufunc = linalg.cholesky_up if attrs["upper"] else linalg.cholesky_lo
+    types = next((s for s in ufunc.types if s[0] == a.type.dtype.char), None)
+    if types is None:
+        return None
+    axes = []
+    for v, names in zip((*node.inputs, *node.outputs), core_names(ufunc), strict=True):
+        assert isinstance(v.type, ArrayType)
+        axes.append(tuple(range(v.type.ndim - len(names), v.type.ndim)))
+    return LoopCall((ufunc,), types, a, tuple(axes), others=tuple(node.inputs[1:]))
 
 
 def _fits(call: LoopCall, node: Node) -> bool:
