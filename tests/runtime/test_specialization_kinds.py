@@ -13,7 +13,7 @@ import tracejit
 from tests.runtime.specializing import X, block, compiles, increment, times
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.runtime import dispatch
+from tracejit.runtime import dispatch, native
 from tracejit.runtime.call.signature import leaf_key
 
 # Layouts, dtypes, ranks --------------------------------------------------------------------------
@@ -467,3 +467,51 @@ def test_changes_of_functions_are_seen() -> None:
     assert_same(f(other, 3), np.full(3, 3.0))
     again = type(other)(other.__code__, {"k": 4.0})
     assert_same(f(again, 3), np.full(3, 4.0))
+
+
+class Gain:
+    def __init__(self, k: Any) -> None:
+        self.k = k
+
+    def times(self, x: Any) -> Any:
+        return x * self.k
+
+    def plus(self, x: Any) -> Any:
+        return x + self.k
+
+
+def test_methods_of_one_class_share_what_is_compiled() -> None:
+    gains = [Gain(X * k) for k in range(4)]
+    assert compiles(applied_to_ones, *[(g.times, 3) for g in gains]) == [1] * 4
+    calls = [(f, 3) for g in gains for f in (g.times, g.plus)]
+    assert compiles(applied_to_ones, *calls) == [1, 2] + [2] * 6
+
+    def same(f: Any, g: Any, x: Any) -> Any:
+        return (f, x) if f is g else (g, -x)
+
+    f = tracejit.jit(same)
+    for gain in gains:
+        a, b = gain.times, gain.times
+        for pair in ((a, b), (a, a), (a, gain.plus), (b, b), (a, b)):
+            (found, x), (expected, y) = f(*pair, X), same(*pair, X)
+            assert found is expected
+            assert_same(y, x)
+
+
+def test_truth_of_objects_asks_their_classes() -> None:
+    def chosen(x: Any, gain: Any) -> Any:
+        return x * gain.k if gain else x
+
+    f = tracejit.jit(chosen)
+    for k in range(3):
+        assert_same(chosen(X, Gain(X * k)), f(X, Gain(X * k)))
+    assert len(f.report().compiles) == 1 and len(f._entries) == native.available()
+    gain = Gain(X)
+    gain.__bool__ = lambda: False  # type: ignore[attr-defined]
+    assert_same(X * X, f(X, gain))
+    Gain.__bool__ = lambda self: False  # type: ignore[attr-defined]
+    try:
+        assert_same(X, f(X, gain))
+    finally:
+        del Gain.__bool__  # type: ignore[attr-defined]
+    assert_same(X * X, f(X, gain))

@@ -413,13 +413,18 @@ class Capture:
             if cls is list and (packed := self._packed(source, value)) is not None:
                 return packed
             return self._rebuild(source, value)
-        if is_placed(value):
+        if is_placed(value) and cls is not MethodType:
             return self._instance(source, value)
         if cls is MethodType and is_instance(value.__self__):
             # Each object has its own: which function of which object it is counts.
             source.check = OfClass(cls)
             owner = self.attribute(source, "__self__", value.__self__)
-            return MethodType(self.attribute(source, "__func__", value.__func__), owner)
+            function = self.attribute(source, "__func__", value.__func__)
+            if isinstance(source.read, LeafRead):
+                self.objects[id(value)] = source
+                self._by_place.append(source)
+                return value
+            return MethodType(function, owner)
         self._identity(source, value)
         return value
 

@@ -224,7 +224,11 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             owner = self.capture.source_of(x)
             if owner is not None:
                 self.capture.guard_type(owner, type(x))
-                self.capture.guard_absent(owner, name)
+                if isinstance(x, type):
+                    self.capture.guard_absent(owner, name)
+                else:
+                    # Python asks the class alone.
+                    self.capture.guard_class_lacks(cls, name)
         return x
 
     def known(self, x: Any) -> None:

@@ -10,12 +10,19 @@ from __future__ import annotations
 import abc
 import sys
 import weakref
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["HEAP_TYPE", "is_instance", "is_own_function", "is_placed", "is_stream"]
+__all__ = [
+    "HEAP_TYPE",
+    "is_instance",
+    "is_own_function",
+    "is_own_method",
+    "is_placed",
+    "is_stream",
+]
 
 #: A class made by a class statement (CPython's object.h).
 HEAP_TYPE = 1 << 9
@@ -48,12 +55,19 @@ def is_stream(x: Any) -> bool:
 
 def is_placed(x: Any) -> bool:
     """Whether `x` from outside is known by its class and the way to it, not by identity."""
-    return is_instance(x) or type(x) is set or is_stream(x) or is_own_function(x)
+    if is_instance(x) or type(x) is set or is_stream(x):
+        return True
+    return is_own_function(x) or is_own_method(x)
 
 
 def is_own_function(x: Any) -> bool:
     """Whether `x` is a function of the program, written in Python."""
     return type(x) is FunctionType and not is_library_file(x.__code__.co_filename)
+
+
+def is_own_method(x: Any) -> bool:
+    """Whether `x` is a function of the program bound to an instance: made anew at each look-up."""
+    return type(x) is MethodType and is_instance(x.__self__) and is_own_function(x.__func__)
 
 
 def _is_of_program(cls: type) -> bool:

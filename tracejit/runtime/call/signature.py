@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.instances import is_own_function, is_placed
+from tracejit.frontend.tracing.instances import is_own_function, is_own_method, is_placed
 from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
@@ -93,6 +93,8 @@ def leaf_key(x: Any) -> object:
         return _SCALARS[type(x)]
     if is_own_function(x):
         return "function", Identity(x.__code__), id(x.__globals__)
+    if is_own_method(x):
+        return "function", Identity(x.__func__), type(x.__self__)
     if is_placed(x):
         return "instance", type(x)
     try:

@@ -207,7 +207,9 @@ class _Arguments:
         elif isinstance(node, Identity):
             obj = node.get()
             self.objects[id(obj)] = source
-            self.leaves.append((source, _weakly(obj)))
+            # What knows no weak references is kept by the tree, too.
+            kept = not isinstance(node.get, weakref.ref) and type(obj) is not MethodType
+            self.leaves.append((source, StaticLeaf(obj) if kept else _weakly(obj)))
         else:
             self._container(source, path, *node)
 

@@ -55,7 +55,8 @@ def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | No
 
 
 def _is_small(t: ArrayType) -> bool:
-    return all(isinstance(d, int) for d in t.shape) and math.prod(t.shape) <= _SMALL
+    sizes = [d for d in t.shape if isinstance(d, int)]
+    return len(sizes) == len(t.shape) and math.prod(sizes) <= _SMALL
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
