@@ -18,15 +18,15 @@ import enum
 import functools
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.functions import FunctionsByCode
 from tracejit.frontend.capture.reads import (
     MISSING,
     AddressRead,
@@ -36,7 +36,6 @@ from tracejit.frontend.capture.reads import (
     CellRead,
     ClassHas,
     ClassRead,
-    ClosureRead,
     DefaultRead,
     Distinct,
     EqualTo,
@@ -184,15 +183,13 @@ class Capture:
         #: id -> where such a container is found.
         self._places: dict[int, Source | Callable[[], Source]] = {}
         #: What is known by the way to it and not by identity, of which there may be several.
-        self._by_place: list[Source] = []
+        self.by_place: list[Source] = []
         #: Lists that are only appended to.
         self._unread: set[Source] = set()
         #: Whether it matters which of these are one object.
         self.tells_apart = False
-        #: id -> (function that is known by its code, number) of cells of such functions.
-        self._cells: dict[int, tuple[Source, int]] = {}
-        #: Whether the program binds names of functions around it.
-        self.binds_cells = False
+        #: Functions that are known by their code.
+        self.functions = FunctionsByCode(self)
         #: The number of a leaf of the call, by the source that it is.
         self._leaves: dict[Source, int] = {}
         self._leaf_count = 0
@@ -250,11 +247,10 @@ class Capture:
                 f"cannot access free variable '{name}' where it is not associated with a value"
             )
             raise NameError(message) from None
-        owner, k = self._cells.get(id(cell), (None, 0))
-        if owner is not None:
-            read = ClosureRead(k, len(owner.value.__closure__))
-            return self.reach(self.step(owner, ("closure", k), read, f" ({name})", value))
-        return self.reach(self._source(("cell", id(cell)), None, CellRead(cell), name, value))
+        found = self.functions.cell(cell, name, value)
+        return self.reach(
+            found or self._source(("cell", id(cell)), None, CellRead(cell), name, value)
+        )
 
     def object_source(self, obj: Any, label: str) -> Source:
         """The source of an object that every later call finds by identity."""
@@ -264,7 +260,7 @@ class Capture:
         read = ObjectRead(reference(obj))
         source = self._source(("object", id(obj)), None, read, label, obj)
         if source.placeholder is MISSING:
-            self._identity(source, obj)
+            self.identity(source, obj)
         return source
 
     def source_of(self, obj: Any) -> Source | None:
@@ -318,7 +314,7 @@ class Capture:
     def guard_identity(self, source: Source) -> None:
         """The condition that a source still holds the very same object."""
         if source.placeholder is MISSING:
-            self._identity(source, source.value)
+            self.identity(source, source.value)
         elif isinstance(source.check, OfCode):
             source.check = SameAs(reference(source.value))
 
@@ -402,7 +398,7 @@ class Capture:
         if cls is np.ndarray or isinstance(value, np.generic):
             return self._input(source, value)
         if is_own_function(value):
-            return self._function(source, value)
+            return self.functions.reach(source, value)
         first = self._by_identity.get(id(value))
         if first is not None:
             self._same(source, first)
@@ -422,70 +418,27 @@ class Capture:
             function = self.attribute(source, "__func__", value.__func__)
             if isinstance(source.read, LeafRead):
                 self.objects[id(value)] = source
-                self._by_place.append(source)
+                self.by_place.append(source)
                 return value
             return MethodType(function, owner)
-        self._identity(source, value)
+        self.identity(source, value)
         return value
 
     def _instance(self, source: Source, value: Any) -> Any:
         """An object that later calls know by this way to it, and by its class."""
         self._by_identity[id(value)] = self.objects[id(value)] = source
-        self._by_place.append(source)
+        self.by_place.append(source)
         source.check = OfClass(type(value))
         self._note_mutable(value)
         return value
 
-    def _function(self, source: Source, f: FunctionType) -> FunctionType:
-        """A function that later calls know by this way to it, and by its code.
+    def source_at(self, index: int) -> Source:
+        """The source with this number."""
+        return self._order[index - 1]
 
-        Names of modules and classes, and what holds a function several times, hold the very one.
-        """
-        known = self.objects.get(id(f))
-        if known is not None or not self._is_way(source):
-            self.require_identity(f)
-            self._identity(source, f)
-            return f
-        source.check = OfCode(f)
-        self.objects[id(f)] = source
-        self._by_place.append(source)
-        cells = f.__closure__ or ()
-        self.claim_cells(cells)
-        self._cells.update((id(cell), (source, k)) for k, cell in enumerate(cells))
-        if any(self._sources.get(("cell", id(cell))) for cell in cells):
-            self.guard_identity(source)
-        return f
-
-    def _is_way(self, source: Source) -> bool:
-        """Whether each call may find another object there: an argument, or what an object has."""
-        if isinstance(source.read, AttributeRead):
-            return is_instance(self._order[source.parent - 1].value)
-        return isinstance(source.read, (LeafRead, ClosureRead))
-
-    def is_known_by_code(self, source: Source) -> bool:
-        """Whether a function is known by its code and the way to it, not by identity."""
-        return isinstance(source.check, OfCode)
-
-    def claim_cells(self, cells: Sequence[CellType]) -> None:
-        """Note that another function has these cells: which function it is counts, then."""
-        for cell in cells:
-            if id(cell) in self._cells:
-                self.guard_identity(self._cells[id(cell)][0])
-
-    def _tell_functions_apart(self) -> None:
-        """Functions known by their code are not one that is known by identity, nor each other.
-
-        Where a cell is bound, it may be theirs at another call.
-        """
-        by_code = [s for s in self._by_place if isinstance(s.check, OfCode)]
-        if not by_code:
-            return
-        named = {id(s.value): s.value for s in self.objects.values() if s.check is not None}
-        codes = Counter(f.__code__ for f in named.values() if type(f) is FunctionType)
-        for source in by_code:
-            f = source.value
-            if codes[f.__code__] > 1 or self.binds_cells and f.__closure__:
-                self.guard_identity(source)
+    def is_read_as_cell(self, cell: CellType) -> bool:
+        """Whether a cell has been read as the one that it is."""
+        return ("cell", id(cell)) in self._sources
 
     def instance_source(self, x: Any) -> Source | None:
         """The source of an instance from outside; None for any other object."""
@@ -522,7 +475,9 @@ class Capture:
         """The same of a name in a dict of globals, or of a free variable by its cell."""
         is_cell = isinstance(owner, CellType)
         held = _contents_of_cell(owner) if is_cell else owner.get(name)
-        if type(held) is not list or name in self.learned.read_lists or id(owner) in self._cells:
+        if is_cell and self.functions.has_cell(owner):
+            return None
+        if type(held) is not list or name in self.learned.read_lists:
             return None
         if is_cell:
             source = self._source(("cell", id(owner)), None, CellRead(owner), name, held)
@@ -538,7 +493,7 @@ class Capture:
             return None
         if source not in self._unread:
             self._unread.add(source)
-            self._by_place.append(source)
+            self.by_place.append(source)
             source.check = OfClass(list)
         return source
 
@@ -573,7 +528,7 @@ class Capture:
         source = self._source(("argument", path), None, ArgumentRead(path), label, x)
         if source.placeholder is MISSING:
             source.placeholder, source.check = x, OfClass(type(x))
-            self._by_place.append(source)
+            self.by_place.append(source)
         return source
 
     def tell_apart(self, *objects: Any) -> None:
@@ -631,7 +586,8 @@ class Capture:
         index = first.index
         source.check = lambda v, values: v is values[index]
 
-    def _identity(self, source: Source, obj: Any) -> None:
+    def identity(self, source: Source, obj: Any) -> None:
+        """Know a source's object by identity from now on."""
         get = reference(obj)
         if isinstance(obj, MethodType):
             source.check = lambda v, _: v is not None and same_object(v, get())
@@ -694,7 +650,7 @@ class Capture:
     def _note_container(self, new: Any, source: Source) -> None:
         self.add_rebuilt(new)
         self._places[id(new)] = source
-        self._by_place.append(source)
+        self.by_place.append(source)
 
     def _element(self, parent: Source, key: Any, label: str, value: Any) -> Any:
         typed = ("item", type(key), key)
@@ -719,14 +675,14 @@ class Capture:
 
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
-        self._tell_functions_apart()
-        if self.tells_apart and any(not isinstance(s.read, ArgumentRead) for s in self._by_place):
+        self.functions.tell_apart()
+        if self.tells_apart and any(not isinstance(s.read, ArgumentRead) for s in self.by_place):
             # What is in two places of the arguments is not compiled at all.
             for key, place in list(self._places.items()):
                 self._places[key] = place if isinstance(place, Source) else place()
-        if self.tells_apart and len(self._by_place) > 1:
+        if self.tells_apart and len(self.by_place) > 1:
             apart = self._source(("distinct",), None, _nothing, "an object given twice", None)
-            apart.check = Distinct([source.index for source in self._by_place])
+            apart.check = Distinct([source.index for source in self.by_place])
         self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
         with_code = {id(get()) for get, _ in self.codes}
         if all(isinstance(s.read, ObjectRead) and id(s.value) in with_code for s in self._order):
@@ -736,10 +692,10 @@ class Capture:
             source.value = source.placeholder = None
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
-        self._by_place.clear()
+        self.by_place.clear()
         self._unread.clear()
         self._leaves.clear()
-        self._cells.clear()
+        self.functions.forget()
         self.created.clear()
         self.arguments.clear()
         self._order.clear()

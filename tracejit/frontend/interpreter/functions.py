@@ -41,8 +41,9 @@ def call_rewritten(
         new = interpreter.functions[id(f)] = _rebuilt(interpreter, f)
         code = f.__code__
         interpreter.capture.guard_code(source, code)
-        if not interpreter.capture.is_known_by_code(source):
-            interpreter.capture.claim_cells(f.__closure__ or ())
+        by_code = interpreter.capture.functions
+        if not by_code.is_known(source):
+            by_code.claim_cells(f.__closure__ or ())
     args, kwargs = _with_defaults(interpreter, f, source, args, kwargs)
     is_generator = bool(f.__code__.co_flags & CO_GENERATOR)
     return run_function(interpreter, f, new, args, kwargs, is_generator=is_generator)

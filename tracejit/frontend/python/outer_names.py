@@ -40,7 +40,7 @@ class OuterNames:
         if value is UNBOUND:
             self.get(name)
         owner = self.owner(name)
-        self.interpreter.capture.binds_cells |= isinstance(owner, CellType)
+        self.interpreter.capture.functions.binds_cells |= isinstance(owner, CellType)
         self.interpreter.state.set_outer_name(self.interpreter, owner, name, value)
 
     def owner(self, name: str) -> Any:
