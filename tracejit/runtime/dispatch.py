@@ -109,6 +109,7 @@ class Jitted(native.JitBase):
         "_histories",
         "_learned",
         "_lock",
+        "_part",
         "_plain_calls",
         "_report",
         "_strict",
@@ -116,7 +117,11 @@ class Jitted(native.JitBase):
     )
 
     def __init__(
-        self, function: Callable[..., Any], strict: bool = False, bounds_check: bool = True
+        self,
+        function: Callable[..., Any],
+        strict: bool = False,
+        bounds_check: bool = True,
+        part: Any = None,
     ) -> None:
         native.JitBase.__init__(
             self, functools.partial(_slow, self), functools.partial(_bail, self)
@@ -131,10 +136,12 @@ class Jitted(native.JitBase):
         self._learned = Learned()
         self._few = FEW
         self._report = Report(getattr(function, "__qualname__", None) or repr(function))
-        self._fallbacks = Fallbacks(function, self._report, strict)
+        self._fallbacks = Fallbacks(function, self._report, strict, quiet=part is not None)
+        #: What runs in place of the function where it runs eagerly; of a part of another, that.
+        self._part = part
         self._binder = Binder(function)
         self._eager_runs = EagerRuns(self)
-        self._plain_calls = PlainCalls(self)
+        self._plain_calls = PlainCalls(self, part is not None)
         self._describe()
 
     def _describe(self) -> None:
@@ -287,7 +294,7 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
         with skipping(printed), self._eager_runs:
-            result = self.__tracejit__(*args, **kwargs)
+            result = _plain(self)(*args, **kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
@@ -304,23 +311,45 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
     # the compiler taken apart at the very end.
     eager = config.is_eager() or holds_lock() or sys.is_finalizing()
+    function = _plain(self)
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
     if not eager and (current is None or current() is None):
         try:
             result = _compiled(self, args, kwargs)
         except TraceError as e:
             self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(e)))
+            if e.code != "TJ009":
+                function = _parts(self).run(args)
         else:
             if result is not native.MISS:
                 self._plain_calls.answered(args, kwargs)
                 return result
+            function = _parts(self).run(args)
             try:
                 with self._eager_runs:
-                    return self.__tracejit__(*args, **kwargs)
+                    return function(*args, **kwargs)
             finally:
                 self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
-        return self.__tracejit__(*args, **kwargs)
+        return function(*args, **kwargs)
+
+
+def _plain(self: Any) -> Any:
+    """What is called where a call must run as plain Python."""
+    return self.__tracejit__ if self._part is None else self._part.plain
+
+
+def _parts(self: Any) -> Any:
+    """What of the function is compiled where it runs eagerly."""
+    if self._part is None:
+        from tracejit.runtime.parts.functions import FunctionParts, Root
+
+        def make(function: Callable[..., Any], part: Any) -> Jitted:
+            return Jitted(function, bounds_check=self._bounds_check, part=part)
+
+        function = self.__tracejit__
+        self._part = FunctionParts(function, Root(function, self._report, make))
+    return self._part
 
 
 @functools.cache
@@ -362,6 +391,8 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
     call = Call(leaves, (args, kwargs))
     result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
+        if not _parts(self).is_ready():
+            return native.MISS
         what = _numbers(leaves)
         if _fails(self, structure, what):
             return _fail(self, structure, what, given)
@@ -378,6 +409,7 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
             return _compiled(self, *given, tries, apart=True)
         if isinstance(error, TraceError):
             structure.eager = self._fallbacks.failed(error)
+            _parts(self).failed(structure.eager, error)
         elif error is not None:
             suspect = self._fallbacks.fault(error)
         if variant is not None:
@@ -431,7 +463,7 @@ def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
     """Run eagerly, which is always right. Once that does not raise, calls are traced again."""
     try:
         with self._eager_runs:
-            result = self.__tracejit__(*given[0], **given[1])
+            result = _plain(self)(*given[0], **given[1])
     except Exception as e:
         _count_error(self, e)
         raise
@@ -490,7 +522,7 @@ def _first(
     restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
     try:
         with self._eager_runs:
-            result = self.__tracejit__(*args, **kwargs)
+            result = _plain(self)(*args, **kwargs)
     except Exception as e:
         if structure is not None:
             _count_error(self, e)
@@ -518,11 +550,12 @@ def _new_variant(
     from tracejit.runtime.compile.specialize import specialize_call
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
+    limit = min(limit, _parts(self).most_variants)
     try:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        with holding(self._lock):
+        with holding(self._lock), _parts(self).compiling():
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
     except GivenTwice:
         raise  # Other calls of this kind may be compiled.

@@ -45,14 +45,19 @@ class _Record:
 class PlainCalls:
     """The kinds of calls of one decorated function."""
 
-    def __init__(self, jitted: Any) -> None:
-        self._jitted = jitted
+    def __init__(self, jitted: Any, is_part: bool) -> None:
+        self._jitted, self._is_part = jitted, is_part
         self._records: dict[native.Kind, _Record] = {}
         self._table: native.KindTable | None = None
 
+    @property
+    def _is_off(self) -> bool:
+        # An eager run may be an error; or of a part, what runs in its place is elsewhere.
+        return self._jitted._fallbacks.is_strict or self._is_part
+
     def ran_eagerly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was known to run eagerly, and nothing is said of it any more."""
-        if self._jitted._fallbacks.is_strict:
+        if self._is_off:
             return
         found = self._find(args, kwargs)
         if found is None:
@@ -64,7 +69,7 @@ class PlainCalls:
 
     def compiled(self, args: Sequence[Any], kwargs: Mapping[str, Any], variant: Any) -> None:
         """A call was compiled."""
-        if self._jitted._fallbacks.is_strict:
+        if self._is_off:
             return
         found = self._find(args, kwargs)
         if found is None:
@@ -82,7 +87,7 @@ class PlainCalls:
 
     def answered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was answered by what is compiled."""
-        if self._table is None or self._jitted._fallbacks.is_strict:
+        if self._table is None or self._is_off:
             return
         found = self._find(args, kwargs)
         if found is not None and self._table.left(found[0]) is not None:
@@ -106,9 +111,10 @@ class PlainCalls:
     def _answer(self, kind: native.Kind, record: _Record, late: bool = False) -> None:
         """Let calls of a kind be answered plainly, from now on or again."""
         with _LOCK:
-            table = self._table
-            if table is None or not table.is_current:
-                table = native.KindTable(self._jitted.__tracejit__)
+            table, function = self._table, self._jitted.__tracejit__
+            made = function if self._jitted._part is None else self._jitted._part.current()
+            if table is None or not table.is_current or table.function is not made:
+                table = native.KindTable(made, function)
             left = table.left(kind)
             if left is not None and left < 0:
                 record.period *= 2

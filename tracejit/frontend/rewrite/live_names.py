@@ -8,7 +8,7 @@ is live after it and not bound by it. Whatever is not known to be bound stays li
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from tracejit.frontend.rewrite.constructs import (
     stored_names,
 )
 
-__all__ = ["LiveNames"]
+__all__ = ["LiveNames", "read_later"]
 
 _NOTHING: frozenset[str] = frozenset()
 #: Expressions whose parts are evaluated in the order of their fields, each of them exactly once.
@@ -75,18 +75,20 @@ class LiveNames:
         body: list[Any] = function.body if isinstance(function.body, list) else [function.body]
         first = parameters(function.args)
         self.names = frozenset(first) | bound_names(body)
-        self.always = _read_later(body) & self.names
+        self.always = read_later(body) & self.names
         if any(isinstance(n, ast.Name) and n.id == "super" for s in body for n in ast.walk(s)):
             self.always |= frozenset(first[:1])
         self.points: list[_Point] = []
         self.exits: dict[ast.stmt, list[_Point]] = {}
         self.heads: dict[ast.stmt, _Point] = {}
+        self.caught: dict[ast.stmt, list[_Point]] = {}
         self.jumps: list[list[_Point]] = [[]]
         self.loops: list[tuple[_Point, _Point]] = []
         #: Where exceptions lead to.
         self.handlers: list[_Point] = []
+        self.entry = self._point(_NOTHING, _NOTHING, [])
         if isinstance(function, ast.FunctionDef):
-            self._block(function.body, self._point(_NOTHING, _NOTHING, []))
+            self.entry = self._block(function.body, self.entry)
         self._solve()
 
     def after(self, statement: ast.stmt) -> frozenset[str]:
@@ -99,6 +101,17 @@ class LiveNames:
     def at_head(self, loop: ast.stmt) -> frozenset[str]:
         """The names that a loop's next iteration, or what follows it, may read before binding."""
         return self._named(self.heads[loop].live)
+
+    def if_raised(self, statement: ast.stmt) -> frozenset[str]:
+        """The names that may be read where an exception leaves a loop or branch, in the function.
+
+        Other names than those that it binds may be among them.
+        """
+        return _NOTHING.union(*(point.live for point in self.caught[statement]))
+
+    def at_entry(self) -> frozenset[str]:
+        """All names, outer ones too, that the function may read before it binds them."""
+        return self.entry.live
 
     def _named(self, live: Iterable[str]) -> frozenset[str]:
         return self.always | self.names.intersection(live)
@@ -192,6 +205,7 @@ class LiveNames:
         jumps = [point for point in self.jumps.pop() if point not in own]
         self.jumps[-1] += jumps
         self.exits[s] = [following, *jumps, *self.handlers]
+        self.caught[s] = list(self.handlers)
         return entry
 
     def _try(self, s: ast.Try, following: _Point) -> _Point:
@@ -305,12 +319,17 @@ def _read_by_items(node: Any) -> frozenset[str]:
     return _NOTHING.union(*map(_reads, parts)) - targets
 
 
-def _read_later(body: list[Any]) -> frozenset[str]:
-    """The names that functions and generators made in `body` take from around themselves."""
+def read_later(body: list[Any], without: Collection[int] = ()) -> frozenset[str]:
+    """The names that functions and generators made in `body` take from around themselves.
+
+    Nodes whose ids are among `without` are not looked into.
+    """
     names: set[str] = set()
     pending = list(body)
     while pending:
         node = pending.pop()
+        if id(node) in without:
+            continue
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             names |= _taken(node)
         elif isinstance(node, ast.GeneratorExp):

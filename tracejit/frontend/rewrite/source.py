@@ -12,6 +12,7 @@ import ast
 import linecache
 import site
 import sysconfig
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "find_definition",
     "is_library_file",
     "no_arguments",
+    "note_definition",
     "same_code",
     "too_deep",
 ]
@@ -82,6 +84,9 @@ class _File:
 _FILES: OrderedDict[str, _File] = OrderedDict()
 _LOCK = short_lock()
 
+#: id of a code object that was made of a part of a function -> (the object, weakly; its syntax).
+_MADE: dict[int, tuple[weakref.ref[CodeType], Definition]] = {}
+
 #: A function's node, its innermost class, and the names that the module imports.
 _Candidate = tuple[FunctionNode, str | None, tuple[str, ...]]
 
@@ -93,6 +98,9 @@ def find_definition(function: FunctionType) -> Definition:
     scopes around it, and where it is nested too deeply.
     """
     code = function.__code__
+    made = _MADE.get(id(code))
+    if made is not None and made[0]() is code:
+        return made[1]
     where = Where(code.co_filename, code.co_firstlineno, code.co_name)
     with _LOCK:
         linecache.checkcache(code.co_filename)
@@ -106,6 +114,12 @@ def find_definition(function: FunctionType) -> Definition:
                 if _is_source(definition, code):
                     return definition
     raise TraceError("TJ007", f"the source of {function.__qualname__} is not what runs", where)
+
+
+def note_definition(code: CodeType, definition: Definition) -> None:
+    """Let `find_definition` know code that stands in no file as it is."""
+    key, table = id(code), _MADE
+    table[key] = weakref.ref(code, lambda _: table.pop(key, None)), definition
 
 
 def _is_source(definition: Definition, code: CodeType) -> bool:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "TOO_LONG",
     "Trace",
     "current_trace",
     "here",
@@ -46,6 +47,8 @@ _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
 #: Operations that are recorded for one program, with those of attempts that were given up.
 _LIMIT = 12_000
+#: What is said where there are more.
+TOO_LONG = f"more than {_LIMIT} operations"
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
 
@@ -196,7 +199,7 @@ class Trace:
         """Record a node, of the user's present line by default."""
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
-            raise TraceError("TJ032", f"more than {_LIMIT} operations", user_line())
+            raise TraceError("TJ032", TOO_LONG, user_line())
         outputs = self.builder.emit(
             OPS[name], inputs, attrs, regions=regions, binds=binds, where=where or user_line()
         )

@@ -23,7 +23,7 @@ from tracejit import config
 from tracejit.library_names import version_offset
 from tracejit.locks import once
 from tracejit.runtime.native.jit_type import KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET
-from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.reflect import Layout, function_offsets
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["LAST", "PLAIN", "Kind", "KindTable", "kind_of", "plain_functions", "tables_work"]
@@ -35,15 +35,17 @@ _WORD = 8
 _NARGS_MASK = 2**63 - 1
 #: Where an `array.array` keeps the address of its items.
 _ITEMS = 24
-#: Words before the rows: their number, two addresses of versions, each with the one known, and
+#: Words before the rows: their number, addresses of words, each with what is known to be there, and
 #: where the plain function keeps the code by which it is called, or 0.
-_HEAD = 6
+_HEAD = 12
+#: Where the addresses are: of the versions of two dicts, and of what a function consists of.
+_KNOWN = range(1, 11, 2)
 #: Words of a row before those of the arguments.
 _ROW_HEAD = 4
 #: Words of a row.
 _ROW = 32
 _LEFT, _LATE = 2, 3
-_CODE = 5
+_CODE = 11
 
 
 class Kind(NamedTuple):
@@ -106,16 +108,20 @@ def _code_offset() -> int:
 
 
 class KindTable:
-    """Kinds of calls that `function` answers. `words` is what code reads."""
+    """Kinds of calls that `function` answers, which stands for `original` as that is now. `words` is
+    what code reads."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], original: Callable[..., Any]) -> None:
+        self.function, self._original = function, original
         at = version_offset() or 0
-        self._versions = [id(d) + at for d in _settings()]
+        known = [id(d) + at for d in _settings()]
+        if function is not original:
+            known += [id(original) + at for at in function_offsets()]
         self.words = array("q", [0] * _HEAD)
-        for k, address in enumerate(self._versions):
-            known = ctypes.c_int64.from_address(address).value
-            self.words[1 + 2 * k : 3 + 2 * k] = array("q", [address, known])
+        for k, place in enumerate(_KNOWN):
+            address = known[k % len(known)]
+            value = ctypes.c_int64.from_address(address).value
+            self.words[place : place + 2] = array("q", [address, value])
         self.words[_CODE] = _code_offset() if type(function) is FunctionType else 0
         self._rows: dict[Kind, int] = {}
 
@@ -129,9 +135,9 @@ class KindTable:
 
     @property
     def is_current(self) -> bool:
-        """Whether no setting has changed since the table was made."""
+        """Whether no setting has changed since the table was made, nor the original function."""
         words = self.words
-        return all(ctypes.c_int64.from_address(words[at]).value == words[at + 1] for at in (1, 3))
+        return all(ctypes.c_int64.from_address(words[at]).value == words[at + 1] for at in _KNOWN)
 
     def put(self, kind: Kind, late: bool, calls: int) -> KindTable:
         """A table with one more row, for the next so many calls."""
@@ -146,7 +152,7 @@ class KindTable:
 
     def without(self, kind: Kind) -> KindTable:
         """A table that has no row for a kind. Code may be in the old one's: it stays as it is."""
-        new = KindTable(self.function)
+        new = KindTable(self.function, self._original)
         new.words[1:_HEAD] = self.words[1:_HEAD]
         for other, at in self._rows.items():
             if other != kind:
@@ -205,7 +211,7 @@ class _Writer:
         text.require(text.op(f"icmp ne ptr {kinds}, null"), "slow")
         text.require(text.op(f"icmp ne ptr {kinds}, {text.object(None)}"), "slow")
         self.table = text.field(kinds, _ITEMS, "ptr")
-        for k in (1, 3):
+        for k in _KNOWN:
             version = text.field(text.field(self.table, _WORD * k, "ptr"), 0, "i64")
             known = text.field(self.table, _WORD * (k + 1), "i64")
             text.require(text.op(f"icmp eq i64 {version}, {known}"), "slow")

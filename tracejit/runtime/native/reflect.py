@@ -251,6 +251,12 @@ def _cell_offset() -> int:
     return _offset("the contents of a cell", cell, _pointer(id(contents)))
 
 
+@once
+def function_offsets() -> tuple[int, ...]:
+    """Where a function keeps its code, its defaults and its keywords' defaults."""
+    return tuple(_function_fields().values())
+
+
 def _function_fields() -> dict[str, int]:
     def plain() -> None: ...
 

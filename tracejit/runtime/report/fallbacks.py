@@ -32,8 +32,12 @@ _FAILURES = 8
 class Fallbacks:
     """The eager runs of one function, in a report."""
 
-    def __init__(self, function: Callable[..., Any], report: Report, strict: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], report: Report, strict: bool, quiet: bool = False
+    ) -> None:
         self._function, self._report, self._strict = function, report, strict
+        #: Whether nothing is said of them.
+        self._quiet = quiet
         #: Places (file, line) of which a warning has been issued.
         self._told: dict[tuple[str, int], object] = {}
         #: For how many kinds of calls each was the end of a compile.
@@ -44,7 +48,12 @@ class Fallbacks:
     @property
     def is_strict(self) -> bool:
         """Whether an eager run is an error."""
-        return self._strict or config.on_fallback() == "error"
+        return self._mode() == "error"
+
+    def _mode(self) -> str:
+        if self._quiet:
+            return "ignore"
+        return "error" if self._strict else config.on_fallback()
 
     def of(self, e: TraceError) -> Fallback:
         """What is said of an error of a trace."""
@@ -69,7 +78,7 @@ class Fallbacks:
 
     def may_raise(self, fallback: Fallback) -> bool:
         """Whether `tell` may raise an exception."""
-        mode = "error" if self._strict else config.on_fallback()
+        mode = self._mode()
         place = self._place(fallback)
         return mode == "error" or mode == "warn" and (place.file, place.line) not in self._told
 
@@ -80,7 +89,7 @@ class Fallbacks:
         log too. Raises FallbackError where `is_strict`, and what a filter makes of the warning,
         which is then issued again at the next call.
         """
-        mode = "error" if self._strict else config.on_fallback()
+        mode = self._mode()
         if mode == "error":
             raise FallbackError(fallback.code, fallback.reason, fallback.where)
         if mode == "ignore":

@@ -11,7 +11,7 @@ from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.report.lines import Line
 
-__all__ = ["Compile", "Fallback", "Line", "Report"]
+__all__ = ["Compile", "Fallback", "Line", "Part", "Report"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,37 @@ class Compile:
     worthwhile: bool = True
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a function that runs eagerly, for which a compile was worth it.
+
+    `name` is that of a function it calls, or "loop" for a loop that begins on `line` of `file`.
+    """
+
+    name: str
+    file: str
+    line: int
+    report: Report
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is code for it."""
+        return bool(self.report.variants)
+
+    def __str__(self) -> str:
+        what = self.name
+        if what == "loop":
+            what = f"loop at line {self.line} ({Where(self.file, self.line).source().rstrip(':')})"
+        count, report = len(self.report.variants), self.report
+        if count:
+            what += f": {count} compiled, {sum(report.seconds) * 1e3:.0f} ms"
+        if report.bailouts:
+            what += f", {report.bailouts} runs repeated"
+        if report.fallbacks:
+            what += f"{'; else' if count else ':'} plain, {report.fallbacks[0]}"
+        return what
+
+
 @dataclass
 class Report:
     """What `f.report()` gives; `str` of it is for reading in a terminal.
@@ -63,6 +94,7 @@ class Report:
     `variants` are the compiles in order, `fallbacks` the forms of call that run eagerly.
     `bailouts` counts calls of compiled code that were repeated eagerly, `repeats` how they ended.
     `errors` counts the exceptions of calls that were not compiled, since the trace raised them too.
+    `parts` are loops and callees of eager runs that were compiled, or were to be.
     """
 
     function: str
@@ -71,6 +103,7 @@ class Report:
     bailouts: int = 0
     repeats: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    parts: list[Part] = field(default_factory=list)
 
     def add(self, fallback: Fallback) -> None:
         """Note a fallback, once for each place and reason."""
@@ -112,6 +145,8 @@ class Report:
             out.append(f"  eager     {f.signature}".rstrip())
             out.append(f"            {f}")
             out.append(f"            {CODES[f.code][1]}")
+        for part in self.parts:
+            out.append(f"  {'in parts ' if part.is_compiled else 'plain    '} {part}")
         if self.bailouts:
             ends = ", ".join(f"{n} {text}" for text, n in self.repeats.most_common())
             out.append(

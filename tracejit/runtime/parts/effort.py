@@ -1,0 +1,108 @@
+"""When parts are worth a compile: what their runs take, and what compiles may take"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+__all__ = ["Effort", "Spent", "compiled_for", "now"]
+
+#: Seconds that all compiles of the parts of one function may take.
+_EFFORT = 1.0
+#: Seconds of plain runs after which a part is compiled; for one inside a part that may be compiled
+#: itself, so many times as long.
+_WORTH, _NESTED = 0.005, 4
+#: A run shorter than this gains nothing, once so many of them were seen.
+_SHORT, _SEEN = 5e-6, 64
+#: Calls that compiled code has not answered, before it is asked whether it answers any; what such
+#: a call costs.
+_MISSES, _MISS = 16, 50e-6
+#: Runs of compiled code that are compared with plain ones, and how long they may take beside them.
+_TRIALS, _GAIN = 12, 0.9
+#: Seconds of compiling for a second of plain runs, from a part's second compile on.
+_RATE = 15
+
+
+class _Compiling(threading.local):
+    """Seconds that this thread has compiled parts."""
+
+    seconds = 0.0
+
+
+_COMPILING = _Compiling()
+
+
+def now() -> float:
+    """Seconds that this thread has run, without those of compiles."""
+    return time.thread_time() - _COMPILING.seconds
+
+
+def compiled_for(seconds: float) -> None:
+    """This thread has compiled a part."""
+    _COMPILING.seconds += seconds
+
+
+class Effort:
+    """What may be spent on the parts of one function, and is left."""
+
+    def __init__(self) -> None:
+        self.left = _EFFORT
+
+    def is_left(self, spent: Spent) -> bool:
+        """Whether it is enough for one more compile of a part."""
+        return self.left > spent.last / 2
+
+
+class Spent:
+    """What the runs of one part have taken: plain, compiled and compiling."""
+
+    def __init__(self) -> None:
+        self.runs, self.seconds = 0, 0.0
+        #: Of its compiles, and of the last one.
+        self.compiling = self.last = 0.0
+        self._tried, self._trying = 0, 0.0
+        self._missed, self._since = 0, 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more plain run."""
+        self.runs += 1
+        self.seconds += seconds
+
+    def add_compile(self, seconds: float) -> None:
+        """One more compile: what there is now is to be compared with plain runs."""
+        self.compiling += seconds
+        self.last = seconds
+        self._tried, self._trying = 0, 0.0
+
+    def is_much(self, depth: int) -> bool:
+        """Whether a compile is worth it, inside `depth` parts that may be compiled as a whole."""
+        return self.seconds >= _WORTH * _NESTED**depth and not self._is_short()
+
+    def is_little(self) -> bool:
+        """Whether it is known that a compile is not worth it."""
+        return self.runs >= _SEEN and self._is_short()
+
+    def _is_short(self) -> bool:
+        return self.seconds < self.runs * _SHORT
+
+    def is_due(self) -> bool:
+        """Whether plain runs have taken long enough for one more compile."""
+        return self.compiling <= _RATE * self.seconds
+
+    def has_gained(self, seconds: float) -> bool | None:
+        """One more compiled run; whether such are quicker than plain ones, once that is known."""
+        self._tried += 1
+        self._trying += seconds
+        if self._tried < _TRIALS:
+            return None
+        return self._trying / self._tried < _GAIN * self.seconds / self.runs
+
+    def misses(self) -> bool:
+        """One call that compiled code has not answered; whether most calls are such."""
+        if not self._missed % _MISSES:
+            self._missed, self._since = 0, now()
+        self._missed += 1
+        if self._missed < _MISSES or not self.runs:
+            return False
+        usual = self.seconds / self.runs + _MISS
+        return now() - self._since < 2 * _MISSES * usual
