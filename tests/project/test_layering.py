@@ -52,7 +52,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("call", "report"),
         ("native",),
         ("nesting",),
-        ("plain_calls",),
+        ("parts", "plain_calls"),
         ("compile",),
         ("dataflow",),
         ("dispatch",),
@@ -90,7 +90,12 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "cli.graphs": ("runtime.compile.dump", "runtime.compile.graph_call"),
     },
     "a function that is decorated and not called needs no compiler": {
-        "runtime.dispatch": ("runtime.compile.publish", "runtime.compile.specialize"),
+        "runtime.dispatch": (
+            "runtime.compile.publish",
+            "runtime.compile.specialize",
+            "runtime.parts.functions",
+            "runtime.parts.root",
+        ),
         "codegen.llvm.engine": ("codegen.llvm.api",),
     },
     "a call that cannot be compiled needs no code generator": {

@@ -279,7 +279,7 @@ def deep_threads() -> None:
         with room:
             GO_ON.wait(PATIENCE)
 
-    limit = sys.getrecursionlimit()
+    limit, dispatch = sys.getrecursionlimit(), sinks._slow
     ARRIVED.clear()
     GO_ON.clear()
     threads = [threading.Thread(target=target) for target in (lambda: sinks(30), compiles)]
@@ -288,11 +288,11 @@ def deep_threads() -> None:
     assert ARRIVED.wait(PATIENCE)
     while sys.getrecursionlimit() == limit:
         time.sleep(0.001)
-    assert sinks._slow is sinks.__tracejit__
+    assert sinks._slow is not dispatch
 
     def act() -> None:
         assert sys.getrecursionlimit() == limit
-        assert sinks._slow is not sinks.__tracejit__
+        assert sinks._slow is dispatch
         child(0)
 
     finish(forked(act))
@@ -300,7 +300,7 @@ def deep_threads() -> None:
     for thread in threads:
         thread.join(PATIENCE)
     assert sys.getrecursionlimit() == limit
-    assert sinks._slow is not sinks.__tracejit__
+    assert sinks._slow is dispatch
 
 
 def locks_are_known(planted: float = 0) -> None:

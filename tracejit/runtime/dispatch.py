@@ -140,8 +140,9 @@ class Jitted(native.JitBase):
         #: What runs in place of the function where it runs eagerly; of a part of another, that.
         self._part = part
         self._binder = Binder(function)
-        self._eager_runs = EagerRuns(self)
-        self._plain_calls = PlainCalls(self, part is not None)
+        current = functools.partial(_current, self)
+        self._eager_runs = EagerRuns(self, current)
+        self._plain_calls = PlainCalls(self, current, part is not None)
         self._describe()
 
     def _describe(self) -> None:
@@ -339,10 +340,16 @@ def _plain(self: Any) -> Any:
     return self.__tracejit__ if self._part is None else self._part.plain
 
 
+def _current(self: Any) -> Any:
+    """The function, or what runs in its place where it runs eagerly for long."""
+    return self.__tracejit__ if self._part is None else self._part.current()
+
+
 def _parts(self: Any) -> Any:
     """What of the function is compiled where it runs eagerly."""
     if self._part is None:
-        from tracejit.runtime.parts.functions import FunctionParts, Root
+        from tracejit.runtime.parts.functions import FunctionParts
+        from tracejit.runtime.parts.root import Root
 
         def make(function: Callable[..., Any], part: Any) -> Jitted:
             return Jitted(function, bounds_check=self._bounds_check, part=part)
@@ -429,6 +436,10 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
                 structure.eager = self._fallbacks.add(fault)
         if refusal is not None:
             return _past_refusal(self, refusal, args, kwargs)
+        if suspect is not None and not _parts(self).raises:
+            # Whoever runs it plainly sees; calls like this one are not tried again.
+            structure.failed.add(what)
+            return _plain(self)(*args, **kwargs)
         if suspect is not None:
             # Only an eager run tells whether the compiler is at fault: where that ends well.
             return _first(self, suspect, args, kwargs, structure, what)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
 
@@ -76,11 +77,11 @@ class EagerRuns:
     """Eager runs of one decorated function inside each other: `with` it, one begins and ends.
 
     The first few look for compiled code at each call. Where they go deeper, the function calls
-    itself, and all its calls run as plain Python until that run has ended.
+    itself, and all its calls run as plain Python until that run has ended: as `function()`.
     """
 
-    def __init__(self, jitted: Any) -> None:
-        self._jitted, self._dispatch = jitted, jitted._slow
+    def __init__(self, jitted: Any, function: Callable[[], Any]) -> None:
+        self._jitted, self._dispatch, self._function = jitted, jitted._slow, function
         self._here = _Depth()
         #: Threads in which runs are deep.
         self._deep: set[int] = set()
@@ -100,7 +101,7 @@ class EagerRuns:
         with _LOCK:
             self._deep.add(threading.get_ident())
             _ASIDE.add(self)
-            native.stand_aside(self._jitted, self._jitted.__tracejit__)
+            native.stand_aside(self._jitted, self._function())
 
     @room
     def go_on(self, ended: set[int]) -> None:

@@ -8,7 +8,7 @@ about calls to come: every so many calls the dispatcher sees one, half as often 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracejit.frontend.tracing.pytree import Identity, TreeDef
@@ -45,8 +45,8 @@ class _Record:
 class PlainCalls:
     """The kinds of calls of one decorated function."""
 
-    def __init__(self, jitted: Any, is_part: bool) -> None:
-        self._jitted, self._is_part = jitted, is_part
+    def __init__(self, jitted: Any, function: Callable[[], Any], is_part: bool) -> None:
+        self._jitted, self._function, self._is_part = jitted, function, is_part
         self._records: dict[native.Kind, _Record] = {}
         self._table: native.KindTable | None = None
 
@@ -111,10 +111,9 @@ class PlainCalls:
     def _answer(self, kind: native.Kind, record: _Record, late: bool = False) -> None:
         """Let calls of a kind be answered plainly, from now on or again."""
         with _LOCK:
-            table, function = self._table, self._jitted.__tracejit__
-            made = function if self._jitted._part is None else self._jitted._part.current()
-            if table is None or not table.is_current or table.function is not made:
-                table = native.KindTable(made, function)
+            table, function = self._table, self._function()
+            if table is None or not table.is_current or table.function is not function:
+                table = native.KindTable(function, self._jitted.__tracejit__)
             left = table.left(kind)
             if left is not None and left < 0:
                 record.period *= 2

@@ -145,6 +145,8 @@ class _Lifting:
     def _lifted(
         self, loop: Loop, around: tuple[Loop, ...], inside: tuple[int, ...]
     ) -> LiftedLoop | None:
+        if _jumps_out(loop):
+            return None
         bound = frozenset(bound_names([loop]))
         alone = LiveNames(_function("f", no_arguments(), [loop], loop))
         read = alone.at_entry()
@@ -175,7 +177,7 @@ class _Lifting:
             return True
         if any(isinstance(n, ast.Name) and n.id in ("super", "__class__") for n in nodes):
             return True
-        if bound & self.outer or (bound | read) & self.shared or _jumps_out(loop):
+        if bound & self.outer or (bound | read) & self.shared:
             return True
         if not bound <= self.local:
             return True

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.ir.types import DTYPES
+from tracejit.locks import once
 
-__all__ = ["Layout", "LayoutError", "reflect_layout"]
+__all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]
 
 _WORD = 8
 _BIG_ENDIAN = ord(">")

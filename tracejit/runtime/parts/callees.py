@@ -9,14 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CellType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.frontend.rewrite.source import is_library_file
-
-if TYPE_CHECKING:
-    from tracejit.runtime.parts.functions import FunctionParts
 
 __all__ = ["LATER", "CallSite", "asked_callees", "is_own"]
 
@@ -94,14 +91,16 @@ def _content(cell: CellType) -> Any:
 
 
 class CallSite:
-    """One call of a function in parts: gives what to call in place of a callee."""
+    """One call in a function in parts: gives what to call in place of a callee.
 
-    def __init__(self, owner: FunctionParts, inside: tuple[int, ...]) -> None:
-        #: The function, and the numbers of its loops that the call is in.
+    `owner` is the FunctionParts of that function, `inside` the numbers of the loops around.
+    """
+
+    def __init__(self, owner: Any, inside: tuple[int, ...]) -> None:
         self.owner, self.inside = owner, inside
         self.cell = CellType(self)
         self._function: Any = None
-        self._parts: FunctionParts | None = None
+        self._parts: Any = None
         self._idle = 0
 
     def __call__(self, f: Any) -> Any:
@@ -117,13 +116,13 @@ class CallSite:
             return f
         return MethodType(target, f.__self__) if is_method else target
 
-    def _look(self, function: Any) -> FunctionParts | None:
+    def _look(self, function: Any) -> Any:
         root = self.owner.root
         if not is_own(function, root.home):
             self._count()
             return None
         self._function = function
-        self._parts = root.parts_of(function, self)
+        self._parts = self.owner.callee(function, self)
         return self._parts
 
     def _count(self) -> None:

@@ -6,7 +6,7 @@ import dis
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any
@@ -22,61 +22,19 @@ from tracejit.frontend.rewrite.eager_parts import (
     introspects,
 )
 from tracejit.frontend.rewrite.source import find_definition
-from tracejit.frontend.tracing.trace import TOO_LONG
 from tracejit.runtime.nesting import room
 from tracejit.runtime.parts.callees import LATER, CallSite, asked_callees, is_own
-from tracejit.runtime.parts.effort import Effort, compiled_for
+from tracejit.runtime.parts.effort import compiled_for
 from tracejit.runtime.parts.loops import LoopPart
+from tracejit.runtime.parts.root import Root
 from tracejit.runtime.parts.tiered import Tiered
-from tracejit.runtime.report.report import Fallback, Part, Report
+from tracejit.runtime.report.report import Fallback, Part
 
-__all__ = ["FunctionParts", "Root"]
+__all__ = ["FunctionParts"]
 
 #: Calls of a function without loops before its code is looked at.
 _FEW = 16
 _BACKWARD = frozenset(n for name, n in dis.opmap.items() if name.startswith("JUMP_BACKWARD"))
-
-
-class Root:
-    """What the parts of one decorated function share.
-
-    `make(function, part)` gives a compiled form of a part, whose eager runs are what the part says.
-    """
-
-    def __init__(
-        self, function: Any, report: Report, make: Callable[[FunctionType, Any], Any]
-    ) -> None:
-        self.report, self.make = report, make
-        self.home = (getattr(function, "__module__", None) or "").partition(".")[0]
-        self.effort = Effort()
-        self._guilty: set[tuple[str, int]] = set()
-        self._callees: dict[int, FunctionParts] = {}
-
-    def parts_of(self, function: FunctionType, site: CallSite) -> FunctionParts:
-        """The parts of a function that is called somewhere."""
-        parts = self._callees.get(id(function))
-        if parts is None:
-            parts = self._callees[id(function)] = FunctionParts(function, self, site)
-        return parts
-
-    def note(self, error: BaseException, fallback: Fallback) -> None:
-        """A compile has ended in an error: what holds one of its lines is not compiled, either."""
-        tb = error.__traceback__
-        lines: list[tuple[str, int]] = []
-        while tb is not None:
-            lines.append((tb.tb_frame.f_code.co_filename, tb.tb_lineno))
-            tb = tb.tb_next
-        if fallback.reason == TOO_LONG:
-            # What calls itself is to blame; parts of all else may be short enough.
-            self._guilty.update(line for line in lines if lines.count(line) > 1)
-            return
-        self._guilty.update(lines)
-        if fallback.where is not None:
-            self._guilty.add((fallback.where.file, fallback.where.line))
-
-    def is_guilty(self, file: str, first: int, last: int | None) -> bool:
-        """Whether lines hold one that a compile has ended at."""
-        return any(f == file and first <= n <= (last or first) for f, n in self._guilty)
 
 
 class FunctionParts(Tiered):
@@ -113,6 +71,13 @@ class FunctionParts(Tiered):
         if self._code is None:
             self._prepare(args[0] if args else None)
         return self.current()
+
+    def callee(self, function: FunctionType, site: CallSite) -> FunctionParts:
+        """The parts of a function that is called somewhere in this one."""
+        known = self.root.callees
+        if id(function) not in known:
+            known[id(function)] = FunctionParts(function, self.root, site)
+        return known[id(function)]  # type: ignore[no-any-return]
 
     def chosen(self, first: Any) -> Any:
         """What to call in place of a callee, whose first argument may be `first`."""
@@ -163,7 +128,7 @@ class FunctionParts(Tiered):
             return
         last = definition.node.end_lineno
         guilty = self.root.is_guilty(code.co_filename, code.co_firstlineno, last)
-        if self._site is not None and not guilty:
+        if self._site is not None and not guilty and "warn" not in code.co_names:
             self.measure.cell_contents = self
         self._made = self._over_cells(function, found)
         self.settle()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.frontend.rewrite.lifted_loops import LiftedLoop
 from tracejit.runtime.parts.tiered import Tiered
 from tracejit.runtime.report.report import Part
-
-if TYPE_CHECKING:
-    from tracejit.runtime.parts.functions import FunctionParts
 
 __all__ = ["LoopPart"]
 
@@ -20,11 +17,12 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 
 class LoopPart(Tiered):
-    """One loop; `function` is its lifted form."""
+    """One loop of a function, whose FunctionParts is `owner`; `function` is its lifted form."""
 
     plain = staticmethod(_nothing)
+    raises = False
 
-    def __init__(self, owner: FunctionParts, lifted: LiftedLoop, function: FunctionType) -> None:
+    def __init__(self, owner: Any, lifted: LiftedLoop, function: FunctionType) -> None:
         super().__init__(function, owner.root)
         self._owner, self._lifted = owner, lifted
         node = lifted.node
@@ -33,7 +31,12 @@ class LoopPart(Tiered):
             self.measure.cell_contents = self
 
     def around(self) -> int:
-        return self._owner.depth(self._lifted.inside)
+        depth: int = self._owner.depth(self._lifted.inside)
+        return depth
+
+    def current(self) -> Any:
+        """What runs in its place."""
+        return _nothing
 
     def settle(self) -> None:
         self._owner.settle()

@@ -7,13 +7,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.runtime.parts.effort import Spent, compiled_for, now
+from tracejit.runtime.parts.root import Root
 from tracejit.runtime.report.report import Fallback, Part
-
-if TYPE_CHECKING:
-    from tracejit.runtime.parts.functions import Root
 
 __all__ = ["Tiered"]
 
@@ -26,6 +24,8 @@ class Tiered:
     compiled yet, `compiled` what to call in its place, if anything."""
 
     most_variants: int = _VARIANTS
+    #: Whether an eager repetition of a call raises what the program raises.
+    raises = True
 
     def __init__(self, function: Any, root: Root) -> None:
         self.function, self.root = function, root
