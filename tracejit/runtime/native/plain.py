@@ -108,8 +108,8 @@ def _code_offset() -> int:
 
 
 class KindTable:
-    """Kinds of calls that `function` answers, which stands for `original` as that is now. `words` is
-    what code reads."""
+    """Kinds of calls that `function` answers, for `original` as that is now. `words` is what code
+    reads."""
 
     def __init__(self, function: Callable[..., Any], original: Callable[..., Any]) -> None:
         self.function, self._original = function, original
