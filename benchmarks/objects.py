@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 import tracejit
+from tracejit.runtime.report.report import Part
 
 from ._programs_timing import Runner, measure
 from .corpus import FAMILIES, Program
@@ -74,7 +75,8 @@ def measured(program: Program, rounds: int) -> tuple[dict[str, Cell], list[str]]
             for _ in range(2)
             for line in differences(outcome(program.f, plain), outcome(jitted, compiled))
         ]
-    row: dict[str, Cell] = {"": program.name, "runs": standing(jitted.report()), "first ms": first}
+    report = jitted.report()
+    row: dict[str, Cell] = {"": program.name, "runs": standing(report), "first ms": first}
     try:
         program.f(*make())
     except Exception:
@@ -84,7 +86,13 @@ def measured(program: Program, rounds: int) -> tuple[dict[str, Cell], list[str]]
     ratios = [a / b for a, b in zip(seconds["plain"], seconds["compiled"], strict=True)]
     row["plain us"] = statistics.median(seconds["plain"]) * 1e6
     row["times plain"] = statistics.median(ratios)
+    row["in parts"] = ", ".join(_spelled(part) for part in report.parts if part.is_compiled)
     return row, wrong
+
+
+def _spelled(part: Part) -> str:
+    """A compiled part of a function that runs eagerly."""
+    return f"loop at {part.line}" if part.name == "loop" else part.name
 
 
 def corpus_table(rounds: int, only: str) -> Table:
@@ -108,6 +116,8 @@ def corpus_table(rounds: int, only: str) -> Table:
     table.notes.append("not whole: " + "; ".join(f"{n} {text}" for text, n in why.most_common()))
     slow = [f"{row['']} ({row['first ms']:.0f})" for row in whole if float(row["first ms"]) > 400]
     table.notes.append("first calls above 400 ms: " + (", ".join(slow) or "none"))
+    if not whole:
+        return table
     table.require("share compiled whole, %", 100 * len(whole) / len(table.rows), at_least=90)
     table.require("wrong programs", len(wrong), at_most=0)
     table.require("first call, median ms", statistics.median(first), at_most=150)

@@ -156,6 +156,14 @@ def prints_and_fails(x: Any, k: int) -> Any:
     return x
 
 
+def flushes_and_fails(x: Any, k: int) -> Any:
+    unknown()
+    for i in range(k):
+        print("at", i, flush=True)
+        x[i] += 1
+    return x
+
+
 def calls_method(model: Any, n: int) -> Any:
     unknown()
     for _ in range(n):
@@ -461,3 +469,18 @@ def uses_yields(x: Any) -> Any:
     for v in yields(x):
         s += v
     return s
+
+
+def scaled(x: Any, scale: float = 2.0) -> Any:
+    unknown()
+    s = 0.0
+    for v in x:
+        s += scale * v
+    return s
+
+
+def descends(n: int) -> int:
+    unknown()
+    for _ in range(2):
+        pass
+    return n and 1 + descends(n - 1)

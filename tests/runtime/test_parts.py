@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -71,6 +73,8 @@ SAMPLES: list[tuple[str, Callable[[], tuple[Any, ...]]]] = [
     ("prints", lambda: (x(),)),
     ("prints_and_fails", lambda: (x(), 4)),
     ("prints_and_fails", lambda: (x(), 8)),
+    ("flushes_and_fails", lambda: (x(), 8)),
+    ("flushes_and_fails", lambda: (x(), 4)),
     ("calls_method", lambda: (programs.Model(), 4)),
     ("calls_method", lambda: (programs.Child(), 4)),
     ("Model.run", lambda: (programs.Model(), 4)),
@@ -138,3 +142,106 @@ def test_all_calls_are_those_of_the_plain_function(
     assert report.fallbacks
     if name in COMPILED:
         assert any(part.is_compiled for part in report.parts), report
+
+
+def test_the_report_tells_the_parts() -> None:
+    jitted = tracejit.jit(programs.Model.run)
+    for _ in range(4):
+        jitted(programs.Model(), 4)
+    report = jitted.report()
+    found = {part.name: part for part in report.parts}
+    line = programs.Model.run.__code__.co_firstlineno + 2
+    assert {"loop", "Model.step"} <= found.keys() and found["loop"].is_compiled
+    assert (found["loop"].line, found["loop"].file) == (line, programs.__file__)
+    assert f"in parts  loop at line {line} (for k in range(n)): 1 compiled, " in str(report)
+    assert [f.code for f in report.fallbacks] == ["TJ002"]
+
+
+def test_a_loop_with_what_stops_a_compile_is_left_plain() -> None:
+    jitted = tracejit.jit(programs.queued)
+    for _ in range(4):
+        jitted(30)
+    assert not any(part.is_compiled for part in jitted.report().parts)
+    assert jitted._part.current() is programs.queued
+
+
+def test_an_eager_program_has_no_parts() -> None:
+    jitted = tracejit.jit(programs.carried)
+    with tracejit.eager():
+        for _ in range(4):
+            jitted(x(), 4)
+    assert not jitted.report().parts and jitted._part is None
+
+
+def test_strict_functions_raise_as_ever() -> None:
+    strict = tracejit.jit(programs.carried, strict=True)
+    for _ in range(3):
+        with pytest.raises(tracejit.errors.FallbackError):
+            strict(x(), 4)
+    assert not strict.report().parts
+
+
+def test_new_defaults_hold() -> None:
+    jitted = tracejit.jit(programs.scaled)
+    try:
+        for _ in range(30):
+            assert jitted(x()) == programs.scaled(x())
+        programs.scaled.__defaults__ = (5.0,)
+        assert jitted(x()) == programs.scaled(x()) == 5 * x().sum()
+    finally:
+        programs.scaled.__defaults__ = (2.0,)
+
+
+def test_compiles_of_parts_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_EFFORT", 0.0)
+    jitted = tracejit.jit(programs.carried)
+    for _ in range(4):
+        jitted(x(), 4)
+    assert not any(part.is_compiled for part in jitted.report().parts)
+
+
+def test_a_part_that_is_no_quicker_is_left_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_TRIALS", 2)
+    monkeypatch.setattr(effort, "_GAIN", 0.0)
+    jitted = tracejit.jit(programs.stores)
+    for _ in range(8):
+        jitted(x(), 3)
+    assert any(part.is_compiled for part in jitted.report().parts)
+    assert not any(loop.is_open for loop in jitted._part._loops)
+
+
+def test_a_part_that_is_quicker_is_called_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_TRIALS", 2)
+    monkeypatch.setattr(effort, "_GAIN", 1e9)
+    jitted = tracejit.jit(programs.stores)
+    for _ in range(8):
+        expected, actual = x(), x()
+        assert np.array_equal(jitted(actual, 3), programs.stores(expected, 3))
+    (cell,) = [loop.compiled for loop in jitted._part._loops if loop.jitted is not None][:1]
+    assert isinstance(cell.cell_contents, type(jitted))
+
+
+def test_runs_in_parts_go_as_deep_as_plain_ones() -> None:
+    jitted = tracejit.jit(programs.descends)
+    limit = sys.getrecursionlimit()
+    assert jitted(limit // 2) == limit // 2
+    with pytest.raises(RecursionError):
+        jitted(2 * limit)
+
+
+def test_threads_run_the_same_parts() -> None:
+    jitted = tracejit.jit(programs.Model.run)
+    expected = programs.Model().run(6)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(8):
+            found = jitted(programs.Model(), 6)
+            wrong.extend(differences(picture(expected), picture(found)))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

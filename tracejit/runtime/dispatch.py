@@ -294,8 +294,10 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     report.bailouts += 1
     restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
+        # What is not to be written twice is written here, by a part, too.
+        is_written = printed is not None and printed.written
         with skipping(printed), self._eager_runs:
-            result = _plain(self)(*args, **kwargs)
+            result = (function if is_written else _plain(self))(*args, **kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
