@@ -484,3 +484,11 @@ def descends(n: int) -> int:
     for _ in range(2):
         pass
     return n and 1 + descends(n - 1)
+
+
+def multiplied(n: int) -> int:
+    unknown()
+    product = 1
+    for k in range(1, n):
+        product *= k
+    return product

@@ -210,6 +210,14 @@ def test_a_part_that_is_no_quicker_is_left_plain(monkeypatch: pytest.MonkeyPatch
     assert not any(loop.is_open for loop in jitted._part._loops)
 
 
+def test_a_part_that_gives_up_each_time_is_left_plain() -> None:
+    jitted = tracejit.jit(programs.multiplied)
+    for _ in range(40):
+        assert jitted(30) == programs.multiplied(30)
+    assert [part.is_compiled for part in jitted.report().parts] == [True]
+    assert not any(loop.is_open for loop in jitted._part._loops)
+
+
 def test_a_part_that_is_quicker_is_called_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "_TRIALS", 2)
     monkeypatch.setattr(effort, "_GAIN", 1e9)

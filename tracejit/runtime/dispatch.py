@@ -302,6 +302,7 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
     report.repeats["without an exception"] += 1
+    _parts(self).missed()
     if restore is not None:
         restore()
         raise FallbackError("TJ010", "no exception came of it", line_in(function, None))

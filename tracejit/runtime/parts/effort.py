@@ -16,7 +16,7 @@ _WORTH, _NESTED = 0.005, 4
 _SHORT, _SEEN = 5e-6, 64
 #: Calls that compiled code has not answered, before it is asked whether it answers any; what such
 #: a call costs.
-_MISSES, _MISS = 16, 50e-6
+_MISSES, _MISS = 16, 200e-6
 #: Runs of compiled code that are compared with plain ones, and how long they may take beside them.
 _TRIALS, _GAIN = 12, 0.9
 #: Seconds of compiling for a second of plain runs, from a part's second compile on.

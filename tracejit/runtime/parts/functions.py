@@ -64,9 +64,6 @@ class FunctionParts(Tiered):
 
     # What to call ---------------------------------------------------------------------------------
 
-    def run(self, args: Any) -> Any:
-        return self.usual(args) if self._site is None else super().run(args)
-
     def usual(self, args: Any) -> Any:
         if self._code is None:
             self._prepare(args[0] if args else None)
@@ -174,6 +171,10 @@ class FunctionParts(Tiered):
     def most_variants(self) -> int:  # type: ignore[override]
         """Variants for arguments of one kind."""
         return sys.maxsize if self._site is None else Tiered.most_variants
+
+    def missed(self) -> None:
+        if self._site is not None:
+            super().missed()
 
     def is_ready(self) -> bool:
         return self._site is None or super().is_ready()

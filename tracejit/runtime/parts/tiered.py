@@ -114,13 +114,17 @@ class Tiered:
 
     def run(self, args: Any) -> Callable[..., Any]:
         """What to call where no compiled code answers."""
+        self.missed()
+        return self.usual(args)
+
+    def missed(self) -> None:
+        """Compiled code has not answered a call, or has given it up."""
         self._slow = True
         if self._spent.misses():
             if self._spent.is_due() or not self.root.effort.is_left(self._spent):
                 self.close()
             else:
                 self._waits, self.compiled.cell_contents = True, None
-        return self.usual(args)
 
     def is_ready(self) -> bool:
         """Whether a call that no compiled code answers is to be compiled."""
