@@ -486,9 +486,9 @@ def descends(n: int) -> int:
     return n and 1 + descends(n - 1)
 
 
-def multiplied(n: int) -> int:
+def multiplied(x: Any) -> int:
     unknown()
     product = 1
-    for k in range(1, n):
-        product *= k
+    for k in x:
+        product *= int(k)
     return product
