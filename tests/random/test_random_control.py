@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+import tracejit
+from tests.control_programs.observe import Printed, assert_same_observation, observe
 from tests.random.control import Case, generate
-from tests.random.control_search import Verdict, check, isolated, script, shrink
+from tests.random.control_search import Verdict, check, isolated, load, script, shrink
+from tracejit.runtime.parts import effort
 
 BLOCK = 8
 
@@ -29,6 +32,33 @@ def test_random_programs(block: int) -> None:
                 f"{case.source()}\n"
                 f"shrink it with: python -m tests.random.control --seed {seed} --stop 1"
             )
+
+
+def in_parts(case: Case) -> str:
+    """The text of a case that does not compile as a whole."""
+    head = "def f(i0, i1, f0, f1, x, y, m):\n"
+    return "import time\n" + case.source().replace(head, f"{head}    time.perf_counter()\n")
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("block", range(6))
+def test_random_programs_run_in_parts(
+    block: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in (("_WORTH", 0.0), ("_SHORT", 0.0), ("_RATE", 1e9), ("_TRIALS", 10**9)):
+        monkeypatch.setattr(effort, name, value)
+    monkeypatch.setattr(tracejit.config, "fallback", "ignore")
+    compiled = 0
+    for seed in range(3 * block, 3 * block + 3):
+        case, printed = generate(seed), Printed()
+        f = load(in_parts(case), str(tmp_path)).f
+        expected = [observe(f, args, printed, str(tmp_path)) for args in case.calls()]
+        jitted = tracejit.jit(f)
+        for number in (*range(len(expected)), *range(len(expected))):
+            actual = observe(jitted, case.calls()[number], printed, str(tmp_path))
+            assert_same_observation(expected[number], actual)
+        compiled += sum(part.is_compiled for part in jitted.report().parts)
+    assert compiled
 
 
 # The search itself ------------------------------------------------------------------------------
