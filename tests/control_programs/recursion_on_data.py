@@ -378,3 +378,124 @@ def one_array_twice(a):
 
 
 programs.add(one_array_twice, (mixed(5),), (mixed(30),), eager="results that may be one array")
+
+
+def merge_halves(a, scratch):
+    """Sorts the stretch of memory that each call is given, beside a stretch to work in."""
+    n = len(a)
+    if n <= 1:
+        return 0
+    m = n // 2
+    left, right = a[:m], a[m:]
+    moves = merge_halves(left, scratch[:m]) + merge_halves(right, scratch[m:])
+    i = j = 0
+    for k in range(n):
+        if j >= len(right) or (i < len(left) and left[i] <= right[j]):
+            scratch[k] = left[i]
+            i += 1
+        else:
+            scratch[k] = right[j]
+            j += 1
+            moves += 1
+    a[:] = scratch
+    return moves
+
+
+def merged_in_place(a):
+    return merge_halves(a, np.empty_like(a)), a
+
+
+def quicksort_views(a):
+    if len(a) <= 1:
+        return
+    pivot, i = a[-1], 0
+    for j in range(len(a) - 1):
+        if a[j] < pivot:
+            a[i], a[j] = a[j], a[i]
+            i += 1
+    a[i], a[-1] = a[-1], a[i]
+    quicksort_views(a[:i])
+    quicksort_views(a[i + 1 :])
+
+
+def inner_part_sorted(a):
+    quicksort_views(a[1:-1])
+    return a[1:-1]
+
+
+def quadrants(b, v):
+    if b.shape[0] <= 1 or b.shape[1] <= 1:
+        b[...] = b * v
+        return 1
+    r, c = b.shape[0] // 2, b.shape[1] // 2
+    count = quadrants(b[:r, :c], v) + quadrants(b[r:, c:], v * 2)
+    return count + quadrants(b[:r, c:], v + 1)
+
+
+def scaled_quadrants(a):
+    table = np.outer(a, a + 1)
+    return quadrants(table, 2.0), table
+
+
+def overlapping(a, depth):
+    """Each call adds to what the one before has left."""
+    if len(a) < 3 or depth == 0:
+        a += 1
+        return a.sum()
+    total = overlapping(a[:-1], depth - 1)
+    a[0] += total
+    return total + overlapping(a[1:], depth - 1)
+
+
+def overlapping_windows(a):
+    return overlapping(a, 6 if a[0] > -99 else 1), a
+
+
+def checked_windows(a):
+    if len(a) == 0:
+        return
+    if a[0] > 2:
+        raise ValueError("too large")
+    a[0] = -a[0]
+    checked_windows(a[1 : 1 + int(len(a) - 1 if a[0] < 9 else 0)])
+
+
+def first_too_large(a):
+    try:
+        checked_windows(a)
+    except ValueError as e:
+        return str(e), a
+    return "", a
+
+
+def every_other(a):
+    """Windows have no gaps between their elements."""
+    if len(a) <= 1:
+        return
+    every_other(a[::2])
+    a += 1
+
+
+def a_window_as_result(a):
+    if len(a) <= 2:
+        return a
+    a[0] += 1
+    return a_window_as_result(a[1:])
+
+
+SIZES = ((mixed(9),), (mixed(50),), (mixed(1),), (mixed(2),), (mixed(65),))
+programs.add(merged_in_place, *SIZES)
+programs.add(quicksort_views, *SIZES)
+programs.add(inner_part_sorted, *SIZES)
+programs.add(scaled_quadrants, *SIZES, parity="ulp", ulp=8)
+programs.add(overlapping_windows, *SIZES, parity="ulp", ulp=64)
+programs.add(checked_windows, (ramp(9, -1, 1),), (ramp(30, -5, 1),), (ramp(30, -5, 9),))
+programs.add(
+    first_too_large,
+    (ramp(9, -1, 1),),
+    (ramp(30, -5, 1),),
+    (ramp(30, -5, 9),),
+    repeats="a call that raises",
+)
+programs.add(every_other, *SIZES, eager="views with steps")
+programs.add(a_window_as_result, *SIZES, eager="results that may be one array")

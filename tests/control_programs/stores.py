@@ -208,3 +208,76 @@ programs.add(
     store_into_a_choice_on_one_side,
     *((np.array([a, b]),) for a in (3.0, 1.0) for b in (-1.0, 1.0)),
 )
+
+
+def along_a_slice(x, first):
+    part = x[first:]
+    for i in range(1, len(part)):
+        part[i] = part[i - 1] * 0.5 + part[i]
+    return part.sum()
+
+
+def from_both_ends(x):
+    part = x[1:-1]
+    for i in range(len(part) // 2):
+        part[i], part[-1 - i] = part[-1 - i], part[i] + 1
+    return x
+
+
+def with_steps(x):
+    odd, back = x[1::2], x[::-1]
+    for i in range(len(odd)):
+        odd[i] += back[i]
+        back[-1] = odd[-1 - i]
+    return odd
+
+
+def at_places_of_the_run(x, places):
+    part = x[2:9][1:]
+    for k in places:
+        part[k] = part[k - 1] + k
+    return part
+
+
+def blocks_of_a_table(x):
+    table = np.outer(x, x + 1)
+    block = table[1:, :-1]
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            if block[i, j] > block[i - 1, j - 1]:
+                block[i, j] -= block[i - 1, j - 1]
+    return table
+
+
+def an_index_behind_the_slice(x, n):
+    part = x[1:4]
+    for i in range(n):
+        part[i] = part[i] + 1
+    return x
+
+
+def a_caught_index_behind_the_slice(x):
+    part, seen = x[1:4], 0
+    for i in range(len(x)):
+        try:
+            part[i] = part[i] + 1
+        except IndexError:
+            seen += 1
+    return seen, x
+
+
+programs.add(along_a_slice, (mixed(9), 1), (mixed(40), 3), (mixed(40), -5), parity="ulp", ulp=64)
+programs.add(from_both_ends, (mixed(9),), (mixed(40),), (mixed(2),))
+programs.add(with_steps, (mixed(9),), (mixed(40),), (mixed(3),))
+programs.add(
+    at_places_of_the_run,
+    (mixed(12), np.array([0, 3, 1, -1])),
+    (mixed(30), np.array([5, -6, 0, 2, 4])),
+    (mixed(30), np.array([5, 2, 6])),
+    (mixed(30), np.array([1, -7])),
+)
+programs.add(blocks_of_a_table, (mixed(5),), (mixed(20),), (mixed(2),))
+programs.add(
+    an_index_behind_the_slice, (mixed(12), 5), (mixed(5), 3), (mixed(30), 4), (mixed(9), 2)
+)
+programs.add(a_caught_index_behind_the_slice, (mixed(12),), (mixed(5),), (mixed(30),))

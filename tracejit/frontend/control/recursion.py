@@ -38,6 +38,8 @@ __all__ = ["Recursion", "Recursive", "call_recursive"]
 _ROUNDS = 16
 #: Calls of one function for unlike types that are inside each other.
 _UNLIKE = 4
+#: Codes of the errors of a function that stores into what its calls pass by value.
+_STORES = ("TJ005", "TJ020")
 
 
 class Recursive(TraceError):
@@ -68,7 +70,13 @@ def call_recursive(
             return recursion.again([leaf for x in values for leaf in leaves_in(x)])
     if len(around) >= _UNLIKE:
         raise _refused(code, "arguments of too many types")
-    return Recursion(interpreter, callee, run, names, values).call()
+    try:
+        return Recursion(interpreter, callee, run, names, values).call()
+    except TraceError as e:
+        arrays = [x for x in values for x in leaves_in(x) if isinstance(x, TracedArray)]
+        if e.code not in _STORES or not arrays:
+            raise
+    return Recursion(interpreter, callee, run, names, values, windows=True).call()
 
 
 def _refused(code: CodeType, why: str) -> TraceError:
@@ -85,11 +93,12 @@ class Recursion:
         run: Callable[[Sequence[Any]], Any],
         names: Names,
         values: Sequence[Any],
+        windows: bool = False,
     ) -> None:
         self.interpreter, self.run, self.names = interpreter, run, names
         self.callee, self.code = callee, callee[0]
         self.parent = here()
-        self.arguments = Arguments(self.parent, values)
+        self.arguments = Arguments(self.parent, values, windows)
         #: Tells it from others in the text of a graph.
         self.name = f"{self.code.co_name.strip('<>')}_{self.parent.fresh_size()}"
         self.result: LoopCarried | None = None
@@ -232,10 +241,10 @@ class Recursion:
             side.own_sizes = symbols
             values = iter(self.inputs)
             given = [next(values) for _ in self.arguments.types]
-            arguments = self.arguments.inside(region, given)
             for storage in self.storages:
                 region.stored[storage] = storage.value, storage.holder, storage.version
                 storage.put(region, next(values))
+            arguments = self.arguments.inside(region, given)
             for key, x in self.objects.items():
                 region.changed[key] = x, contents_of(x)
                 self._put(region, x, self.parts[key], values)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
+from tracejit.frontend.numpy.elements_of_slices import of_whole
 from tracejit.frontend.numpy.keys import is_element, slice_extent, takes_no_array
 from tracejit.frontend.numpy.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -288,6 +289,7 @@ def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
 def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     """`x[key]`. Raises IndexError as NumPy does; without `checked` every index is inside."""
     trace = here()
+    x, key = of_whole(x, key)
     mask = _lone_mask(key)
     checked = checked and mask is None
     if mask is not None and mask.ndim == x.ndim > 1:
@@ -372,6 +374,7 @@ def _may_be_empty(d: Dim, env: ShapeEnv) -> bool:
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
+    x, key = of_whole(x, key, stores=True)
     nested = is_sequence(value)
     if nested and x.dtype.kind == "b" and is_element(key, x.ndim):
         value = len(value) > 0  # An element of bools takes the truth of any object.
