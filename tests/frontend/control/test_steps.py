@@ -156,7 +156,7 @@ import numpy as np
 def f(a, n):
     out = {}
     for i in range(n):
-        out[i] = a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5]
+        out[i] = [a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5]]
     return np.array(list(out.values()))
 """
 

@@ -107,6 +107,8 @@ class Learned:
     #: Functions that call themselves as often as data says: calls of them are nodes, or inlined.
     recursive: set[CodeType] = field(default_factory=set)
     inlined: set[CodeType] = field(default_factory=set)
+    #: Dicts and sets that are tables, by where they are made: the forms of keys and values.
+    tables: dict[Any, Any] = field(default_factory=dict)
 
 
 class ListIsRead(TraceError):
@@ -166,6 +168,8 @@ class Capture:
     ) -> None:
         self.trace = trace
         self.learned = learned or Learned()
+        #: id -> (a dict or set that the program has made, where).
+        self.sites: dict[int, tuple[Any, Any]] = {}
         self.make_leaf = make_leaf
         #: Makes the stand-in of a list of numbers whose elements are in arrays.
         self.make_list: Callable[[PackedForm, list[Any]], list[Any]] | None = None

@@ -28,6 +28,7 @@ from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -85,6 +86,8 @@ def predicate(interpreter: Interpreter, x: Any) -> bool | TracedScalar:
         return predicate(interpreter, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
     if is_grown(x):
         return predicate(interpreter, interpreter.compare("gt", size_of(x), 0))
+    if isinstance(x, StandIn):
+        return predicate(interpreter, interpreter.compare("gt", interpreter.call(len, x), 0))
     return bool(interpreter.truth(x))
 
 

@@ -13,6 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import (
@@ -147,6 +148,8 @@ def items_of(x: Any) -> Items | None:
         return _Range(x.start, x.step, len(x))
     if isinstance(x, TracedArray) and x.ndim:
         return _Rows(x)
+    if isinstance(x, StandIn):
+        return x.iterated()  # type: ignore[no-any-return]
     return _Elements(x) if is_grown(x) else None
 
 

@@ -25,7 +25,7 @@ from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
-from tracejit.frontend.interpreter.library import call_followed, is_followed
+from tracejit.frontend.interpreter.library import call_followed, call_library, is_followed
 from tracejit.frontend.interpreter.library_loops import PARTS
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
@@ -43,6 +43,7 @@ from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.contexts import CONTEXT_MANAGER
 from tracejit.frontend.python.random import RandomFunction, random_function
 from tracejit.frontend.python.streams import StreamMethod
+from tracejit.frontend.python.traced import DIRECT, TRACED
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
@@ -209,6 +210,10 @@ def _call_function(
     traced = getattr(f, "__tracejit_traced__", None)
     if traced is not None:
         return traced(interpreter, *args, **kwargs)
+    if f in TRACED:
+        return call_library(interpreter, f, args, kwargs)
+    if f in DIRECT:
+        return f(*args, **kwargs)
     if f in FORMS or f in choices.FORMS:
         interpreter.capture.object_source(f, f.__name__)
         return call_rewritten(interpreter, f, args, kwargs)

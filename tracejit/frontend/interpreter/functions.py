@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from inspect import CO_GENERATOR, CO_VARKEYWORDS
@@ -12,6 +13,7 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Source
 from tracejit.frontend.control.branches import names_in
 from tracejit.frontend.control.recursion import call_recursive
+from tracejit.frontend.python.dicts import begun
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.unread_lists import unread_name
@@ -179,6 +181,13 @@ class _FunctionScope:
     def global_(self, name: str) -> Any:
         """A global name or a builtin."""
         return self.outer.get(name)
+
+    def allocate(self, x: Any) -> Any:
+        """What the function has just made."""
+        if type(x) in (dict, set):
+            frame = sys._getframe(1)
+            return begun(self.interpreter, x, (frame.f_code, frame.f_lasti))
+        return self.interpreter.allocate(x)
 
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""

@@ -47,6 +47,7 @@ from tracejit.frontend.python import (
 )
 from tracejit.frontend.python import reductions as folds
 from tracejit.frontend.python.chosen_keys import chosen_parts, key_of_parts
+from tracejit.frontend.python.dicts import meets_key
 from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
@@ -62,6 +63,7 @@ from tracejit.frontend.tracing.pytree import (
     is_plain_dataclass,
 )
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
@@ -212,6 +214,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return x
         if is_grown(x):
             return self.compare("gt", size_of(x), 0)
+        if isinstance(x, StandIn):
+            return self.compare("gt", self.call(len, x), 0)
         cls = type(x)
         if cls in (*_SEQUENCES, set, frozenset) or is_namedtuple(cls):
             self.known(x)
@@ -264,7 +268,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return iter(x)
         if isinstance(x, GeneratorCall):
             raise TraceError("TJ023", "a generator whose items are taken one by one", user_line())
-        if is_grown(x):
+        if is_grown(x) or isinstance(x, StandIn):
             return iter(items_of(x) or ())
         if cls in _ITERATORS and self.owner_of(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
@@ -478,6 +482,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return lifted(self, lambda *of: self.item(x, key_of_parts(key, of)), *parts)
         cls = type(x)
         if cls is dict:
+            if x:
+                meets_key(self, x, key)
             return x[self.key(key)]
         if is_grown(x):
             return grown_lists.item(self, x, key)
@@ -540,6 +546,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
                 checks.require_index(key)
                 x[key] = list(self.iterate(value)) if type(key) is slice else value
             else:
+                meets_key(self, x, key, value)
                 x[self.key(key)] = value
         else:
             self._special_item(x, "__setitem__", key, value)
@@ -547,10 +554,16 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     def delete_item(self, x: Any, key: Any) -> None:
         """`del x[key]`."""
         if type(x) in (list, dict):
-            grown_lists.refuse_delete(x)
+            if is_grown(x):
+                grown_lists.delete_item(self, x, key)
+                return
+            if type(x) is list and grown_lists.delete_chosen(self, x, key):
+                return
             self.require_mutable(x)
             if type(x) is list:
                 checks.require_index(key)
+            if type(x) is dict:
+                meets_key(self, x, key)
             del x[self.key(key) if type(x) is dict else key]
         else:
             self._special_item(x, "__delitem__", key)

@@ -29,7 +29,7 @@ from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 
-__all__ = ["Refused", "call_followed", "is_followed"]
+__all__ = ["Refused", "call_followed", "call_library", "is_followed"]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
@@ -77,10 +77,10 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
     function = _python_function(f)
     assert function is not None
     if interpreter.following:
-        return _run(interpreter, WITHIN.get(function, function), args, kwargs)
+        return call_library(interpreter, WITHIN.get(function, function), args, kwargs)
     interpreter.following = True
     try:
-        return _run(interpreter, function, args, kwargs)
+        return call_library(interpreter, function, args, kwargs)
     except Refused:
         raise
     except TraceError as e:
@@ -90,9 +90,10 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
         interpreter.following = False
 
 
-def _run(
+def call_library(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    """A call of a function of a library, or of the compiler's own, that is traced."""
     new = interpreter.functions.get(id(f))
     if new is None:
         new = interpreter.functions[id(f)] = _rebuilt(interpreter, f)

@@ -28,11 +28,13 @@ from tracejit.frontend.tracing.pytree import (
     Boxed,
     Flattener,
     Identity,
+    Made,
     Rendered,
     Shared,
     Static,
     TreeDef,
 )
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, never_raises
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
@@ -130,6 +132,8 @@ class _ResultFlattener(Flattener):
             return x
         if type(x) is dict:
             return x.values()
+        if isinstance(x, StandIn):
+            return x.result()[1]
         return contents_of(x).values() if is_instance(x) else None
 
     def node(self, x: Any) -> Any:
@@ -195,6 +199,10 @@ class _ResultFlattener(Flattener):
         return Alternative(first, second, (middle - start, len(self.leaves) - middle))
 
     def other(self, x: Any) -> Any:
+        if isinstance(x, StandIn):
+            self.once(x)
+            make, parts = x.result()
+            return Made, (make,), tuple([self.node(v) for v in parts])
         if is_instance(x) and self.made(x):
             self.once(x)
             held = contents_of(x)

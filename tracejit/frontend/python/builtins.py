@@ -15,6 +15,7 @@ import operator
 import sys
 import types
 import typing
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,11 @@ from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
+from tracejit.frontend.python.deques import make_deque
+from tracejit.frontend.python.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.heaps import HEAP_CALLS
 from tracejit.frontend.python.iterators import (
     enumerated_items,
     filtered_items,
@@ -48,6 +52,7 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
@@ -143,6 +148,8 @@ def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
 
 def _sequence(cls: Any) -> Callable[..., Any]:
     def run(interpreter: Interpreter, items: Any = ()) -> Any:
+        if cls is list and isinstance(items, DictView):
+            return items.in_order()
         if cls is list and is_grown(items):
             return grown_lists.item(interpreter, items, slice(None))
         if cls is list and grown_lists.is_long(items) and type(items) is not range:
@@ -159,17 +166,30 @@ def _sequence(cls: Any) -> Callable[..., Any]:
 
 
 def _set(cls: Any) -> Callable[..., Any]:
-    return lambda interpreter, items=(): interpreter.allocate(cls(interpreter.keys(items)))
+    def run(interpreter: Interpreter, items: Any = ()) -> Any:
+        if cls is frozenset:
+            return interpreter.allocate(cls(interpreter.keys(items)))
+        made = made_of(interpreter, cls, items)
+        if made is not None:
+            return made
+        return begun(interpreter, cls(interpreter.keys(items)))
+
+    return run
 
 
 def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
+    if len(given) == 1 and not named:
+        made = made_of(interpreter, dict, given[0])
+        if made is not None:
+            return made
     items = [pairs(interpreter, x) for x in given]
-    return interpreter.allocate(dict(*items, **named))
+    return begun(interpreter, dict(*items, **named))
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    items = settled_dict(items)
     long = grown_lists.is_long(items) and not is_grown(items)
-    if long or isinstance(items, GeneratorCall):
+    if long or isinstance(items, (GeneratorCall, StandIn)):
         items = interpreter.call(list, items)
     items = grown_lists.as_grown(interpreter, items)
     if is_grown(items):
@@ -251,7 +271,7 @@ def _require_class(cls: Any) -> None:
 
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
-    if isinstance(x, (Tracer, SymInt, TracedError, TracedText, GeneratorCall)):
+    if isinstance(x, (Tracer, SymInt, TracedError, TracedText, GeneratorCall, StandIn)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)
     return isinstance(x, cls)
@@ -377,6 +397,8 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **CONTEXT_CALLS,
     **MESSAGE_CALLS,
     **PLACE_CALLS,
+    **HEAP_CALLS,
+    deque: make_deque,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

@@ -11,8 +11,9 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import grows
 from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python.dicts import meets_key
 from tracejit.frontend.python.formatting import format_text, has_text, join
-from tracejit.frontend.tracing.checks import require_index, require_plain
+from tracejit.frontend.tracing.checks import has_traced, require_index, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -127,11 +128,15 @@ def _copy(interpreter: Interpreter, x: Any) -> Any:
 
 
 def _get(interpreter: Interpreter, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
+    if not x and has_traced(k):
+        return default
+    meets_key(interpreter, x, k)
     return x.get(interpreter.key(k), default)
 
 
 def _dict_pop(interpreter: Interpreter, x: dict[Any, Any], k: Any, *default: Any) -> Any:
     interpreter.require_mutable(x)
+    meets_key(interpreter, x, k)
     return x.pop(interpreter.key(k), *default)
 
 
@@ -141,6 +146,7 @@ def _popitem(interpreter: Interpreter, x: dict[Any, Any]) -> Any:
 
 
 def _setdefault(interpreter: Interpreter, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
+    meets_key(interpreter, x, k, default)
     if interpreter.key(k) in x:
         return x[k]
     interpreter.require_mutable(x)
@@ -173,6 +179,8 @@ def _view(name: str) -> Callable[..., Any]:
 def _set_change(name: str, each: bool) -> Callable[..., Any]:
     def run(interpreter: Interpreter, x: set[Any], *others: Any) -> Any:
         interpreter.require_mutable(x)
+        for other in () if each else others:
+            meets_key(interpreter, x, other)
         if name == "pop":
             interpreter.ordered(x)
             here().popped[id(x)] = x

@@ -22,6 +22,7 @@ from tracejit.frontend.control.growth import (
     widened_form,
 )
 from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.unions import require
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
@@ -32,6 +33,7 @@ from tracejit.frontend.tracing.grown import (
     Element,
     Form,
     Grown,
+    Record,
     fits,
     form_of,
     is_grown,
@@ -42,6 +44,7 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -58,11 +61,12 @@ __all__ = [
     "array_of",
     "compare",
     "contains",
+    "delete_item",
     "extend",
+    "holds_or_raises",
     "is_long",
     "item",
     "join",
-    "refuse_delete",
     "repeat",
     "store_item",
 ]
@@ -212,7 +216,7 @@ def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> l
     held, falling = prefixes(x), interpreter.truth_of(reverse)
     if falling is not True and falling is not False:
         raise TraceError("TJ001", "the order of sorted()", user_line())
-    keys, form = held[0], x[0].form
+    keys, form = held, x[0].form
     if key is not None:
         made = interpreter.allocate([])
         found: Any = mapped(interpreter, key, x)
@@ -222,16 +226,29 @@ def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> l
         made = as_grown(interpreter, made)
         if not is_grown(made):
             raise TraceError("TJ001", "sorted() by these keys", user_line())
-        (keys,), form = prefixes(made), made[0].form
-    if not isinstance(form, Element) or form.shape or form.dtype.kind not in "biuf":
+        keys, form = prefixes(made), made[0].form
+    if not _has_order(form):
         raise TraceError("TJ001", "sorted()", user_line())
-    refuse(np.isnan(keys))
     if falling:
         # Equal elements stay in their order.
-        keys, held = keys[::-1], [array[::-1] for array in held]
-    order = np.argsort(keys, kind="stable")
+        keys, held = ([array[::-1] for array in columns] for columns in (keys, held))
+    # What comes last decides last: the order by it is kept where what comes before is equal.
+    order: Any = None
+    for column in reversed(keys):
+        refuse(np.isnan(column))
+        if order is None:
+            order = np.argsort(column, kind="stable")
+        else:
+            order = order[np.argsort(column[order], kind="stable")]
     placed = [array[order] for array in held]
     return [array[::-1] for array in placed] if falling else placed
+
+
+def _has_order(form: Form) -> bool:
+    """Whether elements are numbers of one kind, or tuples of such."""
+    if isinstance(form, Record):
+        return all(map(_has_order, form.parts))
+    return isinstance(form, Element) and not form.shape and form.dtype.kind in "biuf"
 
 
 class Mapped(Items):
@@ -292,6 +309,14 @@ def _require(interpreter: Interpreter, holds: Any) -> None:
         raise IndexError("list index out of range")
 
 
+def holds_or_raises(holds: Any, message: str) -> None:
+    """Raise IndexError where something does not hold; a run where it does not is Python's."""
+    if isinstance(holds, TracedScalar):
+        require(holds, True)
+    elif not holds:
+        raise IndexError(message)
+
+
 def position(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     """The place of the element of a number. A run in which there is none bails out."""
     return _place(interpreter, size_of(x), key)
@@ -330,7 +355,7 @@ def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
     """`x[key]` of a plain list or tuple, for a number that is not known while tracing."""
     if not x:
         raise IndexError(f"{type(x).__name__} index out of range")
-    if not isinstance(key, Tracer) and here().env.is_known(key.dim):
+    if not _is_unknown(key):
         return x[key]
     forms = {form_of(v) for v in x}
     form = next(iter(forms))
@@ -380,23 +405,59 @@ def store_chosen(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -
 
     Gives whether that is done. Raises Grows where a loop has to begin with a grown list.
     """
-    form = joined_form(*map(form_of, (*x, value)))
-    unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
-    if not unknown or form is None or interpreter.capture.learned.plain_lists:
+    if not _is_unknown(key) or not _grown_now(interpreter, x, (value,)):
+        return False
+    store_item(interpreter, x, key, value)
+    return True
+
+
+def delete_chosen(interpreter: Interpreter, x: list[Any], key: Any) -> bool:
+    """`del x[key]` of a plain list, as `store_chosen`."""
+    bounds = (key.start, key.stop) if type(key) is slice else (key,)
+    if not any(map(_is_unknown, bounds)) or not x or not _grown_now(interpreter, x):
+        return False
+    delete_item(interpreter, x, key)
+    return True
+
+
+def _is_unknown(key: Any) -> bool:
+    """Whether a number is not known while tracing."""
+    return isinstance(key, Tracer) or isinstance(key, SymInt) and not here().env.is_known(key.dim)
+
+
+def _grown_now(interpreter: Interpreter, x: list[Any], values: Sequence[Any] = ()) -> bool:
+    """Let a plain list be a grown one that can hold `values`, too; whether it is.
+
+    Raises Grows where a loop has to begin with a grown list.
+    """
+    form = joined_form(*map(form_of, (*x, *values)))
+    if form is None or interpreter.capture.learned.plain_lists:
         return False
     interpreter.require_mutable(x)
     loop = outermost(interpreter, x)
     if loop is not None:
         raise Grows(loop, x, form, 0)
     x[:] = packed(interpreter, x, form, len(x))
-    store_item(interpreter, x, key, value)
     return True
 
 
-def refuse_delete(x: list[Any]) -> None:
-    """Raise TraceError for `del x[key]` of a grown list."""
-    if is_grown(x):
-        raise TraceError("TJ017", "an item of a list that grows is deleted", user_line())
+def delete_item(interpreter: Interpreter, x: list[Any], key: Any) -> None:
+    """`del x[key]`: of one element, or of a slice of the first or last ones."""
+    grown, held = _mutable(interpreter, x), prefixes(x)
+    if type(key) is not slice:
+        place = position(interpreter, x, key)
+        parts = [(array[:place], array[interpreter.binary("add", place, 1) :]) for array in held]
+    elif key.step is not None or key.start is not None and key.stop is not None:
+        raise TraceError("TJ017", "a slice of a list that grows is deleted", user_line())
+    elif key.start is None:
+        parts = [(None, array[key.stop :] if key.stop is not None else array[:0]) for array in held]
+    else:
+        parts = [(array[: key.start], None) for array in held]
+    for array, (first, last) in zip(grown.arrays, parts, strict=True):
+        start = 0 if first is None else first.shape[0]
+        if last is not None:
+            array[start : start + last.shape[0]] = last.copy()
+        x[1] = start + (0 if last is None else last.shape[0])
 
 
 # Operators ---------------------------------------------------------------------------------------
@@ -537,10 +598,12 @@ def with_arrays(
 
 
 def _holds(x: Any) -> bool:
-    return is_grown(x) or type(x) in (list, tuple) and any(map(_holds, x))
+    return is_grown(x) or isinstance(x, StandIn) or type(x) in (list, tuple) and any(map(_holds, x))
 
 
 def _as_array(x: Any) -> Any:
+    if isinstance(x, StandIn):
+        x = x.listed()
     if is_grown(x):
         return array_of(x)
     return type(x)(map(_as_array, x)) if type(x) in (list, tuple) else x

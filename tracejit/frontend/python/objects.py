@@ -50,6 +50,7 @@ from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
@@ -101,6 +102,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         raise TraceError("TJ023", f"the attribute {name} of a generator", user_line())
     if x is sys and name in STREAMS:
         return STREAMS[name]
+    if isinstance(x, StandIn):
+        return x.attribute(name)
     if isinstance(x, _STAND_INS):
         return x.attribute(name)
     if isinstance(x, OuterNames):
@@ -382,6 +385,8 @@ def _cached_property(
 
 def special(interpreter: Interpreter, x: Any, name: str) -> Any:
     """The special method `name` of `x`, bound to it, where the program's own classes define one."""
+    if isinstance(x, StandIn):
+        return x.special(name)
     cls = type(x)
     found = class_lookup(cls, name)
     if not isinstance(found, FunctionType) or isinstance(x, (Tracer, type)):
@@ -407,6 +412,9 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
     if isinstance(value, TracedArray) and _holds(interpreter, x, name, value):
         return
+    if isinstance(x, StandIn) and name not in vars(x):
+        x.attribute(name)
+        raise TraceError("TJ008", f"an assignment to .{name}", user_line())
     if isinstance(x, type):
         _store_in_class(interpreter, value, x, name)
         return

@@ -17,6 +17,7 @@ from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meet
 from tracejit.frontend.python import failures, grown_lists
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
+from tracejit.frontend.python.sequence_order import are_sequences, compare_sequences, either
 from tracejit.frontend.tracing.checks import (
     CONTAINERS,
     NUMBERS,
@@ -32,6 +33,7 @@ from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -43,9 +45,13 @@ from tracejit.frontend.tracing.tracer import (
     number_of,
     user_line,
 )
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar
 
 __all__ = ["binary", "compare", "holds_item", "in_place", "unary"]
+
+#: Equal numbers of these classes and of others have different hashes.
+_UNLIKE_HASHES = (np.float16, np.float32, np.complex64)
 
 
 def holds_item(x: Any, key: Any, value: Any) -> bool:
@@ -211,6 +217,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if op in ("is_", "is_not"):
         same = _same(interpreter, a, b)
         return same if op == "is_" else interpreter.not_(same)
+    if op not in ("contains", "lacks") and any(isinstance(x, StandIn) for x in (a, b)):
+        raise TraceError("TJ008", f"a comparison with a {class_of(a).__name__}", user_line())
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
         if not isinstance(x, (TracedArray, np.generic)):
@@ -241,6 +249,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return interpreter.fresh(getattr(operator, op)(a, b))
     if type(a) is type(b) is list and op in ("eq", "ne") and len(a) != len(b):
         return op == "ne"
+    if are_sequences(a, b):
+        return compare_sequences(interpreter, op, a, b)
     if _compares_by_value(a) and _compares_by_value(b):
         require_plain([a, b], "a comparison", sizes=True)
         interpreter.known(a)
@@ -336,6 +346,8 @@ def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
         return grown_lists.contains(interpreter, container, item)
     if is_grown(item):
         raise TraceError("TJ001", "a test by `in`", user_line())
+    if isinstance(container, StandIn):
+        return interpreter.truth_of(interpreter.call(container.attribute("__contains__"), item))
     if isinstance(container, TracedArray):
         _checked("in", container, item)
         return interpreter.truth_of(
@@ -343,6 +355,8 @@ def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
         )
     if isinstance(item, (TracedScalar, SymInt)) and cls in (range, *CONTAINERS, *VIEWS):
         return _contains_number(interpreter, container, item)
+    if type(item) is tuple and cls in CONTAINERS and has_traced(item):
+        return _contains_tuple(interpreter, container, item)
     if isinstance(container, Tracer) or isinstance(item, Tracer):
         raise TraceError("TJ001", "a test by `in`", user_line())
     if cls in (set, frozenset, *VIEWS):
@@ -360,7 +374,7 @@ def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     method = _special(interpreter, container, "__contains__")
     if method is None:
         raise TraceError("TJ008", f"`in` of a {cls.__name__}", user_line())
-    return bool(interpreter.truth(interpreter.call(method, item)))
+    return interpreter.truth_of(interpreter.call(method, item))
 
 
 def _contains_number(interpreter: Interpreter, container: Any, item: TracedScalar | SymInt) -> Any:
@@ -369,8 +383,7 @@ def _contains_number(interpreter: Interpreter, container: Any, item: TracedScala
     if cls is range and issubclass(class_of(item), (int, np.integer)):
         return _in_range(interpreter, container, item)
     interpreter.known(container)
-    if cls in (dict, set, frozenset) and class_of(item) in (np.float16, np.float32, np.complex64):
-        # Equal numbers of these classes have different hashes.
+    if cls in (dict, set, frozenset) and class_of(item) in _UNLIKE_HASHES:
         raise TraceError("TJ001", "a key", user_line())
     found: Any = False
     for part in container:
@@ -384,6 +397,20 @@ def _contains_number(interpreter: Interpreter, container: Any, item: TracedScala
             return True
         if same is not False:
             found = same if found is False else interpreter.binary("or_", found, same)
+    return found
+
+
+def _contains_tuple(interpreter: Interpreter, container: Any, item: tuple[Any, ...]) -> Any:
+    """Whether a tuple that holds traced numbers is one of known items."""
+    interpreter.known(container)
+    if type(container) not in (list, tuple):
+        for part in item:
+            if isinstance(part, (tuple, Union)) or class_of(part) in _UNLIKE_HASHES:
+                raise TraceError("TJ001", "a key", user_line())
+    found: Any = False
+    for part in container:
+        same = type(part) is tuple and compare(interpreter, "eq", item, part)
+        found = either(interpreter, found, interpreter.truth_of(same))
     return found
 
 

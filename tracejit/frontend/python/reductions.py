@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
+from tracejit.frontend.python.dicts import settled_dict
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
@@ -130,6 +132,9 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
             return interpreter.ternary(holds, lambda: (rank, item), lambda: best)
 
         items = args[0] if len(args) == 1 else args
+        items = settled_dict(items)
+        if isinstance(items, StandIn):
+            items = interpreter.call(list, items)
         is_array = isinstance(items, TracedArray) and _is_long(items)
         is_long = is_array or is_grown(items)
         if isinstance(items, GeneratorCall) or is_long and (key is not None or kwargs):

@@ -12,6 +12,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -52,6 +53,8 @@ def class_of(x: Any) -> type:
         return x.cls
     if isinstance(x, GeneratorCall):
         return GeneratorType
+    if isinstance(x, StandIn):
+        return x.stands_for
     if not isinstance(x, Tracer):
         return type(x)
     t = x.type

@@ -32,6 +32,7 @@ __all__ = [
     "Boxed",
     "Flattener",
     "Identity",
+    "Made",
     "Rendered",
     "Shared",
     "Static",
@@ -179,6 +180,10 @@ class Shared:
     node: _Node
     #: The number of its leaves.
     count: int
+
+
+class Made:
+    """In place of the class of a part that the first of its keys makes of its children."""
 
 
 class TreeDef:
@@ -513,7 +518,9 @@ class _Unflattener:
             return self._shared[node.number]
         cls, keys, children = node
         new: Any
-        if cls is dict:
+        if cls is Made:
+            new = keys[0](*map(self.build, children))
+        elif cls is dict:
             new = {_plain_key(k): self.build(c) for k, c in zip(keys, children, strict=True)}
         elif cls is list:
             new = [self.build(c) for c in children]
@@ -535,12 +542,14 @@ def is_made(node: _Node) -> bool:
 
 
 def holds_made(node: _Node) -> bool:
-    """Whether a list or a text that is made of leaves is in a tree."""
+    """Whether a list, a text or another object that is made of leaves is in a tree."""
     if isinstance(node, Shared):
         node = node.node
     if isinstance(node, Alternative):
         return holds_made(node.first) or holds_made(node.second)
-    return is_made(node) or isinstance(node, tuple) and any(map(holds_made, node[2]))
+    if isinstance(node, tuple):
+        return node[0] is Made or any(map(holds_made, node[2]))
+    return is_made(node)
 
 
 def holds_rows(node: _Node) -> bool:

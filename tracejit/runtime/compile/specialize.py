@@ -14,6 +14,7 @@ from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
+from tracejit.frontend.python.tables import Tabled, fits_table
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten, holds_rows
 from tracejit.frontend.tracing.trace import user_line
@@ -45,6 +46,8 @@ def _trace(
 
     leaves, learned = call.leaves, self._learned
     plain, counter = False, [0]
+    #: What dicts and sets have been tables of, by where they are made.
+    tabled: set[Any] = set()
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
@@ -58,6 +61,7 @@ def _trace(
                 recursive=learned.recursive,
                 inlined=learned.inlined,
                 apart=learned.apart,
+                tables=learned.tables,
             )
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
@@ -71,6 +75,14 @@ def _trace(
             return attempt(scalars_static)
         except Recursive as e:
             learned.recursive.add(e.callee)
+            return attempt(scalars_static)
+        except Tabled as e:
+            if (e.site, e.forms) in tabled or not fits_table(
+                e.forms, set if e.forms[1] is None else dict
+            ):
+                raise TraceError("TJ017", e.detail, e.where) from None
+            tabled.add((e.site, e.forms))
+            learned.tables[e.site] = e.forms
             return attempt(scalars_static)
         except Refused:
             return attempt(scalars_static)
@@ -86,7 +98,7 @@ def _trace(
             if not known.grew or plain or e.code not in _SHARED:
                 raise
             plain = True
-            return attempt(scalars_static)
+            return _plainly(e, bool(known.tables), lambda: attempt(scalars_static))
         if traced.capture is not None and traced.capture.is_given_twice(call):
             raise GivenTwice
         if holds_rows(tree.root) and any(s.kind in ("element", "tail") for s in traced.stores):
@@ -127,6 +139,16 @@ def _taken_apart(
     except Exception:
         learned.apart = False
         raise error from None
+
+
+def _plainly(
+    error: TraceError, tables: bool, attempt: Callable[[], tuple[Traced, Specialization]]
+) -> tuple[Traced, Specialization]:
+    """An attempt without lists of arrays. Where tables are lacking, it says nothing new."""
+    try:
+        return attempt()
+    except TraceError as e:
+        raise error if tables else e from None
 
 
 def _inlined(
