@@ -406,7 +406,7 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
     rooms = [x[0].capacity if is_grown(x) else len(x) for x in (a, b)]
     if all(isinstance(room, int) for room in rooms):
         rooms = [max(rooms)] * 2
-        if rooms[0] > _JOINED:
+        if rooms[0] > _JOINED and not (is_grown(a) and is_grown(b)):
             return None
     elif phis.parent.env.is_known(*rooms):
         rooms = [rooms[0] + rooms[1]] * 2

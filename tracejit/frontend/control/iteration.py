@@ -149,7 +149,7 @@ def items_of(x: Any) -> Items | None:
     if isinstance(x, TracedArray) and x.ndim:
         return _Rows(x)
     if isinstance(x, StandIn):
-        return x.iterated()  # type: ignore[no-any-return]
+        return items_of(x.iterated())
     return _Elements(x) if is_grown(x) else None
 
 

@@ -268,7 +268,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return iter(x)
         if isinstance(x, GeneratorCall):
             raise TraceError("TJ023", "a generator whose items are taken one by one", user_line())
-        if is_grown(x) or isinstance(x, StandIn):
+        if isinstance(x, StandIn):
+            return self.iterate(x.iterated())
+        if is_grown(x):
             return iter(items_of(x) or ())
         if cls in _ITERATORS and self.owner_of(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())

@@ -31,6 +31,7 @@ from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
+from tracejit.frontend.python.counters import COUNTER_CALLS
 from tracejit.frontend.python.deques import make_deque
 from tracejit.frontend.python.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.python.effects import exit_, print_
@@ -398,6 +399,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **MESSAGE_CALLS,
     **PLACE_CALLS,
     **HEAP_CALLS,
+    **COUNTER_CALLS,
     deque: make_deque,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),

@@ -39,7 +39,7 @@ class StandIn:
         return self.attribute(name) if hasattr(self.stands_for, name) else None
 
     def iterated(self) -> Any:
-        """What a loop over it runs over, by number (`Items`)."""
+        """What a loop over it runs over: `Items`, or a container."""
         raise NotImplementedError
 
     def listed(self) -> Any:
