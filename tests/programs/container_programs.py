@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -559,3 +559,57 @@ def set_that_elements_have_left(x):
         held.add(v)
         held.discard(v + 1)
     return held
+
+
+# Counters and defaultdicts -----------------------------------------------------------------------
+
+
+@case(lambda: [(floats(50) * 5,), (ints(99, 9),), (floats(0),)])
+def sums_by_key(x):
+    sums = defaultdict(float)
+    for i, v in enumerate(x):
+        sums[int(v)] += i * 0.5
+    return sums, len(sums), sums[100], 100 in sums, list(sums)
+
+
+@case(lambda: [(ints(40, 6),), (ints(99, 6),), (ints(0, 6),)])
+def counter(x):
+    found = Counter(x)
+    for v in x:
+        found[v] += 1
+    return found, found.most_common(2), found[77], found.total(), sorted(found)
+
+
+@case(lambda: [(floats(40) * 3,), (floats(99) * 3,)])
+def most_common(x):
+    found = Counter(int(v) for v in x)
+    return found.most_common(1)[0], sorted(set(map(int, x))), deque(v * 2 for v in x)
+
+
+@case(lambda: [(ints(40, 3),), (ints(99, 3),)])
+def counts_of_pairs(x):
+    found = defaultdict(int)
+    for a, b in zip(x[:-1], x[1:], strict=True):
+        found[a, b] += 1
+    return found, max(found.items(), key=lambda item: item[1])
+
+
+@case(lambda: [(["a", "b", "a"], floats(3)), (["c", "b"], floats(2))])
+def groups_of_known_keys(labels, values):
+    groups = defaultdict(list)
+    for label, value in zip(labels, values, strict=True):
+        groups[label].append(value)
+    return {label: sum(held) / len(held) for label, held in groups.items()}, groups
+
+
+@case(lambda: [(ints(20, 3),)], eager="TJ001")
+def groups(x):
+    held = defaultdict(list)
+    for v in x:
+        held[int(v)].append(v)
+    return held
+
+
+@case(lambda: [(ints(20, 3),)], eager="TJ008")
+def compares_counters(x):
+    return Counter(x) == Counter(x)

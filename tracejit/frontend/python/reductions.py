@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import operator
@@ -28,6 +29,8 @@ __all__ = ["FOLD_CALLS", "Generated", "call_over_items", "next_over"]
 _REQUIRED: Any = object()
 #: Up to this many items are joined one by one.
 _FEW = 8
+#: Functions that take all items before they do anything that the items could see.
+_TAKERS = (list, sorted, set, dict, collections.deque, collections.Counter)
 #: Whether this Python adds up floats more exactly than `+` does.
 _COMPENSATES = sys.version_info >= (3, 12)
 
@@ -275,7 +278,7 @@ def call_over_items(
     A function of all items is a loop where their number or their union is traced.
     """
     source = Generated(interpreter, interpreter.iterable(iterable), pattern, value, tests)
-    if (f is list or f is sorted) and _is_long(source.iterable):
+    if any(f is taker for taker in _TAKERS) and _is_long(source.iterable):
         return interpreter.call(f, interpreter.listed(source), *args, **kwargs)
     over = next((run for known, run in _OVER.items() if f is known), None)
     if over is None or not (tests or _is_long(source.iterable)):
