@@ -14,8 +14,9 @@ LATER: dict[str, Explanation] = {
     ),
     "TJ017": Explanation(
         "A list that grows in a loop becomes an array with room for more: its elements are of "
-        "one kind (numbers of one type, arrays of one shape, tuples of these). A dict or set does "
-        "not grow in a loop that is not unrolled.",
+        "one kind (numbers of one type, arrays of one shape, tuples of these). A dict or set "
+        "whose keys are numbers of the run becomes a table; another one does not grow in a loop "
+        "that is not unrolled.",
         """
 @jit
 def f(x):
