@@ -13,17 +13,16 @@ LATER: dict[str, Explanation] = {
         "raises UnboundLocalError as Python does.",
     ),
     "TJ017": Explanation(
-        "A list that grows in a loop becomes an array with room for more: its elements are of "
-        "one kind (numbers of one type, arrays of one shape, tuples of these). A dict or set "
+        "A list that grows in a loop becomes arrays with room for more: its elements are numbers, "
+        "arrays of one shape, None, texts, or tuples of these, of a few kinds. A dict or set "
         "whose keys are numbers of the run becomes a table; another one does not grow in a loop "
         "that is not unrolled.",
         """
 @jit
 def f(x):
-    found = []
+    found = [np.ones(2)]
     while x[0] > 1:
-        found.append(x[0])
-        found.append(1)
+        found.append(x)
         x = x / 2
     return found
 
@@ -32,9 +31,9 @@ f(np.full(3, 9.0))
         """
 @jit
 def f(x):
-    found = []
+    found = [np.ones(3)]
     while x[0] > 1:
-        found.append((x[0], 1))
+        found.append(x)
         x = x / 2
     return found
 
@@ -118,27 +117,27 @@ f(np.ones(3))
     "TJ022": Explanation(
         "After a branch there is one state of each list, dict and object. Their values may come "
         "from either side, but not their shape: how many entries there are, which keys, which "
-        "attributes; but for lists whose elements are all of one kind. Where little follows, that "
+        "attributes; but for lists of numbers and dicts of the run. Where little follows, that "
         "is compiled once for each side instead.",
         """
 @jit
 def f(x):
-    positive = [None]
+    found = {"last": 0}
     for i in range(len(x)):
         if x[i] > 0:
-            positive.append(i)
-    return positive
+            found["positive"] = i
+    return found
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    positive = np.zeros(len(x), bool)
+    found = {"last": 0, "positive": 0}
     for i in range(len(x)):
         if x[i] > 0:
-            positive[i] = True
-    return positive
+            found["positive"] = i
+    return found
 
 f(np.ones(3))
 """,
