@@ -16,19 +16,21 @@ from typing import Any
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType
 from tracejit.runtime.call.entry_spec import Container, EntrySpec, OutNpScalar, OutPyScalar
+from tracejit.runtime.call.sources import AttributeSource
 from tracejit.runtime.compile.stages import Lowered, Traced
 
 __all__ = ["is_worth_its_dispatch"]
 
 #: ns of an operation of Python.
 _OPERATION = 7.5
-#: ns of an entry, of each leaf that it checks, and of each number that it makes or stores.
-_ENTRY, _LEAF, _NUMBER = 25.0, 4.0, 10.0
-#: ns of each container that it makes, of each that it changes, of what Python makes or reads for
-#: it, and of a call without an entry.
-_CONTAINER, _CHANGE, _PYTHON, _SLOW = 20.0, 40.0, 100.0, 12_000.0
+#: ns of an entry, of each leaf that it checks, of each attribute that it looks up for that, and of
+#: each number that it makes or stores.
+_ENTRY, _LEAF, _ATTRIBUTE, _NUMBER = 25.0, 3.0, 12.0, 10.0
+#: ns of each container that it makes, of each element that it stores, of each list or dict that it
+#: makes longer or shorter, of what Python makes or reads for it, and of a call without an entry.
+_CONTAINER, _ELEMENT, _RESIZED, _PYTHON, _SLOW = 20.0, 30.0, 60.0, 100.0, 12_000.0
 #: Dispatch that costs but little less than it saves is not worth it: the estimates are rough.
-_MARGIN = 1.1
+_MARGIN = 1.15
 #: ns by which a call of NumPy from inside the program is slower than that of Python, and elements
 #: of an array that Python's own calls of NumPy hardly notice.
 _HOST, _SMALL = 1_500.0, 64
@@ -78,9 +80,11 @@ def _dispatch(traced: Traced, entry: EntrySpec | None) -> float:
     return (
         _ENTRY
         + _LEAF * len(entry.leaves)
+        + _ATTRIBUTE * len({x for x, _ in entry.leaves if isinstance(x, AttributeSource)})
         + _NUMBER * (numbers + attributes)
         + _CONTAINER * made
-        + _CHANGE * (len(traced.stores) - attributes)
+        + _ELEMENT * sum(store.kind in ("element", "item") for store in traced.stores)
+        + _RESIZED * sum(store.kind in ("tail", "contents") for store in traced.stores)
         + _PYTHON * by_python
     )
 
