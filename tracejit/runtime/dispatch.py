@@ -399,7 +399,9 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
     if structure.apart:
         return _compiled(self, *given, tries, apart=True)
     call = Call(leaves, (args, kwargs))
-    result = _try(self, structure, call, form)
+    result = _by_entry(structure, given)
+    if result is native.MISS:
+        result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
         if not _parts(self).is_ready():
             return native.MISS
@@ -424,7 +426,9 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
             suspect = self._fallbacks.fault(error)
         if variant is not None:
             self._plain_calls.compiled(*given, variant)
-            first, variant.first = variant.first, None
+            first = variant.first
+            if variant.is_worthwhile:
+                variant.first = None
             # Code for flat leaves is only made where a call needs it.
             result = native.MISS if first is None else first(*given[0], **given[1])
             if result is native.MISS:
@@ -490,6 +494,15 @@ def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
 
 def _count_error(self: Any, e: Exception) -> None:
     self._report.errors[f"{type(e).__name__} at {line_in(self.__tracejit__, e)}"] += 1
+
+
+def _by_entry(structure: _Structure, given: Any) -> Any:
+    """The result of an entry that calls seldom come to, since they are answered plainly."""
+    for variant in structure.variants:
+        first = variant.first
+        if first is not None:
+            return first(*given[0], **given[1])
+    return native.MISS
 
 
 def _try(self: Any, structure: _Structure, call: Call, form: Form) -> Any:
