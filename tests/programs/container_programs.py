@@ -312,6 +312,11 @@ def compares_queues(x):
     return deque(x) == deque(x)
 
 
+@case(lambda: [(floats(20),)], eager="TJ008")
+def queue_as_a_key(x):
+    return {deque(x): 1}
+
+
 @case(lambda: [(floats(20),)], eager="TJ002")
 def unknown_method(x):
     queue = deque(x)
@@ -613,3 +618,44 @@ def groups(x):
 @case(lambda: [(ints(20, 3),)], eager="TJ008")
 def compares_counters(x):
     return Counter(x) == Counter(x)
+
+
+@case(lambda: [(ints(40, 30),), (np.arange(9),), (ints(60, 30),)])
+def given_back_early(x):
+    seen = {}
+    for i, v in enumerate(x):
+        if int(v) in seen:
+            return seen
+        seen[int(v)] = i
+    return None
+
+
+@case(lambda: [(ints(40, 30),), (ints(60, 30),)])
+def several_names(x):
+    counts = {}
+    same = counts
+
+    def note(key):
+        counts[key] = counts.get(key, 0) + 1
+
+    for v in x:
+        note(int(v))
+    same[1000] = 2
+    held = {"counts": counts, "again": same}
+    return counts is same, isinstance(counts, dict), type(counts), held
+
+
+@case(lambda: [(ints(40, 30),)], eager="TJ002")
+def text_of_a_dict(x):
+    counts = {}
+    for v in x:
+        counts[int(v)] = 1
+    return str(counts)
+
+
+@case(lambda: [(ints(40, 30) * 10**17,), (ints(40, 30),)])
+def keys_too_large(x):
+    found = {}
+    for v in x:
+        found[int(v) * 10] = 1
+    return found

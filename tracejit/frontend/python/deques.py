@@ -28,7 +28,7 @@ class TracedDeque(StandIn):
     stands_for = deque
 
     def __init__(self, interpreter: Interpreter, maxlen: Any) -> None:
-        self.interpreter = interpreter
+        self.home = lambda: interpreter
         self.front: Any = interpreter.allocate([])
         self.back: Any = interpreter.allocate([])
         self.front_start: Any = 0

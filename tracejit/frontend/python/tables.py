@@ -85,7 +85,7 @@ class Table(StandIn):
     def __init__(
         self, interpreter: Interpreter, site: Any, key_form: Form, value_form: Form | None
     ) -> None:
-        self.interpreter, self.key_form, self.value_form = interpreter, key_form, value_form
+        self.home, self.key_form, self.value_form = lambda: interpreter, key_form, value_form
         #: Where the program makes it.
         self.site = site
         values = () if value_form is None else (value_form,)

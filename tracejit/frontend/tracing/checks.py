@@ -153,6 +153,8 @@ def require_key(k: Any) -> None:
     """Raise TraceError unless `k` hashes and compares without code of the program."""
     if isinstance(k, Tracer):
         raise TraceError("TJ001", "a key", user_line())
+    if isinstance(k, StandIn):
+        raise TraceError("TJ008", f"a key of class {class_of(k).__name__}", user_line())
     if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
         for part in k:
             require_key(part)

@@ -13,15 +13,20 @@ from typing import Any, ClassVar
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.trace import user_line
 
-__all__ = ["StandIn", "own_parts"]
+__all__ = ["StandIn"]
 
 
 class StandIn:
     """An object of class `stands_for`. Methods of it that are missing here are not known."""
 
     stands_for: ClassVar[type]
-    #: The attributes that the class itself has.
-    public: ClassVar[tuple[str, ...]] = ()
+    #: Gives the interpreter, which is no part of the object.
+    home: Callable[[], Any]
+
+    @property
+    def interpreter(self) -> Any:
+        """The interpreter of the trace."""
+        return self.home()
 
     def attribute(self, name: str) -> Any:
         """A method, or an attribute. Raises AttributeError as Python does, TraceError TJ002."""
@@ -53,8 +58,3 @@ class StandIn:
 
 #: What the base class has for the interpreter.
 _OWN = frozenset(vars(StandIn))
-
-
-def own_parts(x: StandIn) -> Sequence[Any]:
-    """What a stand-in holds."""
-    return list(vars(x).values())

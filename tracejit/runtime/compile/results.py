@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tracejit.frontend.interpreter.entry import Store
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, Shared, Static
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, Made, Shared, Static
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
@@ -396,10 +396,12 @@ def _builder(root: Any) -> Callable[[Sequence[Any]], Any] | None:
             return _text_of_list(node.form, part)
         if isinstance(node, Static):
             return constant(node.value)
-        if not isinstance(node, tuple) or node[0] not in (tuple, list, dict):
+        if not isinstance(node, tuple) or node[0] not in (tuple, list, dict, Made):
             return None
         cls, keys, children = node
         parts = [text(child) for child in children]
+        if cls is Made and None not in parts:
+            return f"{constant(keys[0])}({', '.join(map(str, parts))})"
         if None in parts or not all(isinstance(k, Static) for k in keys):
             return None
         if cls is dict:
