@@ -107,7 +107,14 @@ CACHES = {"cache", "lru_cache"}
 PURE = {"_code", "_layout", "_halves", "_literal", "_raise_code", "_flatten"}
 #: Tables of numbers, and addresses in NumPy: the same whoever computes them.
 PURE |= {"_logarithm", "_powers", "_two_over_pi", "centres", "octave", "short_octave", "sixteenths"}
-PURE |= {"arctangents", "halved_centres", "bits_offset", "random_address", "sort_address", "stream_parts"}
+PURE |= {
+    "arctangents",
+    "halved_centres",
+    "bits_offset",
+    "random_address",
+    "sort_address",
+    "stream_parts",
+}
 
 
 def synchronizers_in(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -42,6 +42,7 @@ from tracejit.frontend.python import (
     failures,
     formatting,
     grown_lists,
+    list_edits,
     objects,
     operators,
 )
@@ -538,7 +539,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
                 return  # `x[key] += 1` stores an array once more that has changed in place.
             if is_grown(x):
-                grown_lists.store_item(self, x, key, value)
+                store = list_edits.store_slice if type(key) is slice else grown_lists.store_item
+                store(self, x, key, value)
                 return
             if cls is list and isinstance(key, (TracedScalar, SymInt)):
                 if grown_lists.store_chosen(self, x, key, value):
@@ -557,7 +559,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         """`del x[key]`."""
         if type(x) in (list, dict):
             if is_grown(x):
-                grown_lists.delete_item(self, x, key)
+                list_edits.delete(self, x, key)
                 return
             if type(x) is list and grown_lists.delete_chosen(self, x, key):
                 return

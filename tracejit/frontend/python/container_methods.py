@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import grows
-from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python import grown_lists, list_edits
 from tracejit.frontend.python.dicts import meets_key
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import has_traced, require_index, require_plain
@@ -37,7 +37,7 @@ def call_method(
     if isinstance(owner, type):
         return _class_method(interpreter, f, args, kwargs)
     if is_grown(owner):
-        run = grown_lists.METHODS.get(name)
+        run = list_edits.METHODS.get(name)
         if run is None:
             raise TraceError("TJ002", f"list.{name} of a list that grows", user_line())
         return run(interpreter, owner, *args, **kwargs)

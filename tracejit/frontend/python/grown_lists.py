@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control import unions
 from tracejit.frontend.control.branches import branch
 from tracejit.frontend.control.columns import columns_of
 from tracejit.frontend.control.growth import (
@@ -22,7 +23,6 @@ from tracejit.frontend.control.growth import (
     widened_form,
 )
 from tracejit.frontend.control.iteration import Items, items_of
-from tracejit.frontend.control.unions import require
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
@@ -59,15 +59,16 @@ __all__ = [
     "METHODS",
     "appends",
     "array_of",
-    "compare",
     "contains",
-    "delete_item",
     "extend",
     "holds_or_raises",
     "is_long",
     "item",
     "join",
+    "number",
+    "position",
     "repeat",
+    "require",
     "store_item",
 ]
 
@@ -181,21 +182,6 @@ def mapped(interpreter: Interpreter, f: Any, values: Any) -> Items | None:
     return Mapped(interpreter, items, f) if items is not None and is_long(values) else None
 
 
-def _pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
-    grown = _mutable(interpreter, x)
-    length = size_of(x)
-    _require(interpreter, binary_operator(operator.gt, _number(length), 0))
-    out = item(interpreter, x, k)
-    last = isinstance(k, int) and k == -1
-    if not last:
-        if not (type(k) is int and k >= 0):
-            raise TraceError("TJ001", "pop() at an index known at run time", user_line())
-        for array in grown.arrays:
-            array[k:-1] = array[k + 1 :].copy()
-    x[1] = length - 1
-    return out
-
-
 def _clear(interpreter: Interpreter, x: list[Any]) -> None:
     _mutable(interpreter, x)
     x[1] = 0
@@ -282,7 +268,6 @@ def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: A
 METHODS: dict[str, Callable[..., Any]] = {
     "append": _append,
     "extend": extend,
-    "pop": _pop,
     "clear": _clear,
     "copy": _copy,
     "reverse": _reverse,
@@ -293,11 +278,11 @@ METHODS: dict[str, Callable[..., Any]] = {
 # Items -------------------------------------------------------------------------------------------
 
 
-def _number(x: Any) -> Any:
+def number(x: Any) -> Any:
     return lift(x) if isinstance(x, (int, SymInt)) else x
 
 
-def _require(interpreter: Interpreter, holds: Any) -> None:
+def require(interpreter: Interpreter, holds: Any) -> None:
     """Leave the call to Python where something does not hold: it raises there."""
     if isinstance(holds, Tracer):
         p = interpreter.truth_of(holds)
@@ -312,7 +297,7 @@ def _require(interpreter: Interpreter, holds: Any) -> None:
 def holds_or_raises(holds: Any, message: str) -> None:
     """Raise IndexError where something does not hold; a run where it does not is Python's."""
     if isinstance(holds, TracedScalar):
-        require(holds, True)
+        unions.require(holds, True)
     elif not holds:
         raise IndexError(message)
 
@@ -332,7 +317,7 @@ def _place(interpreter: Interpreter, length: Any, key: Any) -> Any:
         raise TraceError("TJ004", f"a list index of class {class_of(key).__name__}", user_line())
     if isinstance(key, int) and key < 0:
         key = length + key
-        _require(interpreter, interpreter.compare("ge", key, 0))
+        require(interpreter, interpreter.compare("ge", key, 0))
         return key
     if isinstance(key, SymInt) and interpreter.truth_of(key < 0) is not False:
         key = lift(key)
@@ -346,8 +331,8 @@ def _place(interpreter: Interpreter, length: Any, key: Any) -> Any:
             lambda *__tracejit_operand__: given + length,
             lambda *__tracejit_operand__: given,
         )
-        _require(interpreter, interpreter.compare("ge", key, 0))
-    _require(interpreter, interpreter.compare("lt", key, length))
+        require(interpreter, interpreter.compare("ge", key, 0))
+    require(interpreter, interpreter.compare("lt", key, length))
     return key
 
 
@@ -392,8 +377,6 @@ def _made(interpreter: Interpreter, form: Form, arrays: list[Any]) -> Any:
 
 def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> None:
     """`x[key] = value`."""
-    if type(key) is slice:
-        raise TraceError("TJ017", "a slice of a list that grows is stored into", user_line())
     _mutable(interpreter, x)
     k, columns = position(interpreter, x, key), _columns(interpreter, x, _settled(value))
     for array, column in zip(x[0].arrays, columns, strict=True):
@@ -416,7 +399,7 @@ def delete_chosen(interpreter: Interpreter, x: list[Any], key: Any) -> bool:
     bounds = (key.start, key.stop) if type(key) is slice else (key,)
     if not any(map(_is_unknown, bounds)) or not x or not _grown_now(interpreter, x):
         return False
-    delete_item(interpreter, x, key)
+    interpreter.delete_item(x, key)
     return True
 
 
@@ -439,25 +422,6 @@ def _grown_now(interpreter: Interpreter, x: list[Any], values: Sequence[Any] = (
         raise Grows(loop, x, form, 0)
     x[:] = packed(interpreter, x, form, len(x))
     return True
-
-
-def delete_item(interpreter: Interpreter, x: list[Any], key: Any) -> None:
-    """`del x[key]`: of one element, or of a slice of the first or last ones."""
-    grown, held = _mutable(interpreter, x), prefixes(x)
-    if type(key) is not slice:
-        place = position(interpreter, x, key)
-        parts = [(array[:place], array[interpreter.binary("add", place, 1) :]) for array in held]
-    elif key.step is not None or key.start is not None and key.stop is not None:
-        raise TraceError("TJ017", "a slice of a list that grows is deleted", user_line())
-    elif key.start is None:
-        parts = [(None, array[key.stop :] if key.stop is not None else array[:0]) for array in held]
-    else:
-        parts = [(array[: key.start], None) for array in held]
-    for array, (first, last) in zip(grown.arrays, parts, strict=True):
-        start = 0 if first is None else first.shape[0]
-        if last is not None:
-            array[start : start + last.shape[0]] = last.copy()
-        x[1] = start + (0 if last is None else last.shape[0])
 
 
 # Operators ---------------------------------------------------------------------------------------
@@ -509,16 +473,6 @@ def repeat(interpreter: Interpreter, x: list[Any], times: Any) -> Any:
     return out
 
 
-def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
-    """A comparison of lists of which one is grown."""
-    grown, other = (a, b) if is_grown(a) else (b, a)
-    if op in ("eq", "ne") and type(other) is list and not other:
-        return interpreter.compare(op, size_of(grown), 0)
-    if op in ("eq", "ne") and type(other) is not list and not isinstance(other, Tracer):
-        return op == "ne"
-    raise TraceError("TJ001", "a comparison of a list that grows", user_line())
-
-
 def contains(interpreter: Interpreter, x: list[Any], value: Any) -> Any:
     """`value in x`."""
     form = x[0].form
@@ -528,7 +482,7 @@ def contains(interpreter: Interpreter, x: list[Any], value: Any) -> Any:
         raise TraceError("TJ001", "a test by `in`", user_line())
     # An object is in a list that holds it, even where it is a NaN.
     same = interpreter.truth_of(interpreter.compare("eq", value, value))
-    _require(interpreter, same)
+    require(interpreter, same)
     (held,) = prefixes(x)
     return interpreter.truth_of(interpreter.call(np.any, interpreter.compare("eq", held, value)))
 
@@ -584,7 +538,7 @@ def _refuse_empty(length: Any) -> None:
         if env.decide(as_dim(length), "==", 0):
             raise TraceError("TJ004", "an array of an empty list", user_line())
         return
-    holds = binary_operator(operator.gt, _number(length), 0)
+    holds = binary_operator(operator.gt, number(length), 0)
     here().emit_all("check", (lift(holds).value(),), {})
 
 

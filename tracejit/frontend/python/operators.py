@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
-from tracejit.frontend.python import failures, grown_lists
+from tracejit.frontend.python import failures, grown_lists, list_edits
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.sequence_order import are_sequences, compare_sequences, either
@@ -222,7 +222,7 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
         if not isinstance(x, (TracedArray, np.generic)):
-            return grown_lists.compare(interpreter, op, a, b)
+            return list_edits.compare(interpreter, op, a, b)
         a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
     if op in ("contains", "lacks"):
         found = _contains(interpreter, b, a)
