@@ -295,6 +295,7 @@ def of_dict(d: dict[str, Any], n: int) -> Any:
 
 
 def counted(words: list[str]) -> Any:
+    unknown()
     found: dict[str, int] = defaultdict(int)
     for w in words:
         found[w] += 1
@@ -312,12 +313,21 @@ def of_iterator(it: Any, limit: float) -> Any:
 
 
 def queued(n: int) -> Any:
+    unknown()
     q, out = deque([1]), []
     while q and len(out) < n:
         k = q.popleft()
         out.append(k)
         q.append(2 * k)
         q.append(2 * k + 1)
+    return out
+
+
+def stopped(n: int) -> Any:
+    out = []
+    for k in range(n):
+        unknown()
+        out.append(k)
     return out
 
 

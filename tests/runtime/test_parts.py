@@ -158,11 +158,11 @@ def test_the_report_tells_the_parts() -> None:
 
 
 def test_a_loop_with_what_stops_a_compile_is_left_plain() -> None:
-    jitted = tracejit.jit(programs.queued)
+    jitted = tracejit.jit(programs.stopped)
     for _ in range(4):
         jitted(30)
     assert not any(part.is_compiled for part in jitted.report().parts)
-    assert jitted._part.current() is programs.queued
+    assert jitted._part.current() is programs.stopped
 
 
 def test_an_eager_program_has_no_parts() -> None:

@@ -144,6 +144,8 @@ PROGRAMS: dict[str, Any] = {
     "tolist": lambda x: sum(x.tolist()),
     "ndindex": lambda x: sum(x[i] for i in np.ndindex(2)),
     "takewhile": lambda x: sum(itertools.takewhile(lambda v: math.sin(v) < 0.9, x)),
+    "nlargest": lambda x: heapq.nlargest(1, list(x), key=math.sin)[0],
+    "nsmallest": lambda x: heapq.nsmallest(1, list(x), key=lambda v: math.sin(v))[0],
 }
 
 #: These are not compiled themselves.
@@ -154,8 +156,6 @@ EAGER: dict[str, Any] = {
     "dropwhile": lambda x: sum(itertools.dropwhile(lambda v: math.sin(v) < 0.9, x)),
     "filterfalse": lambda x: sum(itertools.filterfalse(lambda v: math.sin(v) < 0.9, x)),
     "groupby": lambda x: sum(sum(g) for _, g in itertools.groupby(x, lambda v: math.sin(v) > 0.9)),
-    "nlargest": lambda x: heapq.nlargest(1, list(x), key=math.sin)[0],
-    "nsmallest": lambda x: heapq.nsmallest(1, list(x), key=lambda v: math.sin(v))[0],
     "bisect": lambda x: x[bisect.bisect([0.1, 0.2, 2.0], 0.5, key=lambda v: math.sin(v)) - 2],
 }
 
