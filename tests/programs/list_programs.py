@@ -42,6 +42,16 @@ def numpy_scalars(x):
 
 
 @_program
+def as_many_as_the_run_says(x):
+    total = 0
+    for k in range(2):
+        for v in np.unique(x)[:9]:
+            few = x[x <= v]
+            total += len([w for w in few if w > k])
+    return total
+
+
+@_program
 def python_floats(x):
     out = []
     for i in range(len(x)):

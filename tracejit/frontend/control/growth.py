@@ -38,7 +38,7 @@ from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.dims import Dim, free_symbols, substitute
-from tracejit.ir.graph import Value, symbols
+from tracejit.ir.graph import Node, Value, symbols
 
 __all__ = [
     "FEW",
@@ -145,9 +145,22 @@ def _pass_on(stack: Sequence[Any], loop: Any) -> None:
     """Add what a loop appends to lists to what the loop around it does."""
     if not stack:
         return
-    for key, count in loop.appended.items():
-        outer = stack[-1].appended
+    inside: set[str] | None = None
+    for key, each in loop.appended.items():
+        outer, count = stack[-1].appended, _above(loop, each)
+        if isinstance(count, SymInt):
+            if inside is None:
+                inside = set(_bound(loop.region.builder.nodes))
+            count = None if inside & free_symbols(count.dim) else count
         outer[key] = _sum(outer.get(key, 0), _times(stack[-1].region, loop.iterations, count))
+
+
+def _bound(nodes: Sequence[Node]) -> Iterator[str]:
+    """The sizes that nodes and what is in them bind."""
+    for node in nodes:
+        yield from node.binds
+        for region in node.regions:
+            yield from _bound(region.nodes)
 
 
 # Counting ----------------------------------------------------------------------------------------

@@ -357,7 +357,10 @@ def _picked(interpreter: Interpreter, x: Any, k: Any, first: int = 0) -> Any:
     if first == len(x) - 1:
         return x[first]
     sides = (lambda: x[first], lambda: _picked(interpreter, x, k, first + 1))
-    return interpreter.settled(branch(interpreter, interpreter.compare("eq", k, first), *sides))
+    here_is = interpreter.truth_of(interpreter.compare("eq", k, first))
+    if not isinstance(here_is, TracedScalar):
+        return sides[not here_is]()
+    return interpreter.settled(branch(interpreter, here_is, *sides))
 
 
 def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
