@@ -36,6 +36,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("tracing",),
         ("capture", "host", "numpy"),
         ("control",),
+        ("containers",),
         ("python",),
         ("interpreter",),
         ("eager",),

@@ -23,6 +23,8 @@ import numpy as np
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
+from tracejit.frontend.containers import grown_lists
+from tracejit.frontend.containers.traced import DIRECT, TRACED
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.interpreter.library import call_followed, call_library, is_followed
@@ -31,19 +33,11 @@ from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import (
-    choices,
-    construction,
-    contexts,
-    effects,
-    grown_lists,
-    objects,
-)
+from tracejit.frontend.python import choices, construction, contexts, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.contexts import CONTEXT_MANAGER
 from tracejit.frontend.python.random import RandomFunction, random_function
 from tracejit.frontend.python.streams import StreamMethod
-from tracejit.frontend.python.traced import DIRECT, TRACED
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain

@@ -11,9 +11,9 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Source
+from tracejit.frontend.containers.dicts import begun
 from tracejit.frontend.control.branches import names_in
 from tracejit.frontend.control.recursion import call_recursive
-from tracejit.frontend.python.dicts import begun
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.unread_lists import unread_name

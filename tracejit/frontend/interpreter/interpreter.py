@@ -18,6 +18,9 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
+from tracejit.frontend.containers import grown_lists, list_edits
+from tracejit.frontend.containers.chosen_keys import chosen_parts, key_of_parts
+from tracejit.frontend.containers.dicts import meets_key
 from tracejit.frontend.control.branches import (
     lifted,
     names_of_operands,
@@ -41,14 +44,10 @@ from tracejit.frontend.python import (
     effects,
     failures,
     formatting,
-    grown_lists,
-    list_edits,
     objects,
     operators,
 )
 from tracejit.frontend.python import reductions as folds
-from tracejit.frontend.python.chosen_keys import chosen_parts, key_of_parts
-from tracejit.frontend.python.dicts import meets_key
 from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks

@@ -23,20 +23,20 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers import grown_lists
+from tracejit.frontend.containers.counters import COUNTER_CALLS
+from tracejit.frontend.containers.deques import make_deque
+from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
+from tracejit.frontend.containers.heaps import HEAP_CALLS
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
 from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.numpy.array_objects import ArrayConverter
-from tracejit.frontend.python import grown_lists
 from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
-from tracejit.frontend.python.counters import COUNTER_CALLS
-from tracejit.frontend.python.deques import make_deque
-from tracejit.frontend.python.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
-from tracejit.frontend.python.heaps import HEAP_CALLS
 from tracejit.frontend.python.iterators import (
     enumerated_items,
     filtered_items,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers.grown_lists import is_long
 from tracejit.frontend.control.growth import Grows, packed_items
 from tracejit.frontend.control.iteration import items_of
-from tracejit.frontend.python.grown_lists import is_long
 from tracejit.frontend.python.reductions import Generated
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter

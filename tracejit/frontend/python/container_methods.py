@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers import grown_lists, list_edits
+from tracejit.frontend.containers.dicts import meets_key
 from tracejit.frontend.control.growth import grows
-from tracejit.frontend.python import grown_lists, list_edits
-from tracejit.frontend.python.dicts import meets_key
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import has_traced, require_index, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall

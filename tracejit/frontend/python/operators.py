@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers import grown_lists, list_edits
+from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences, either
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
-from tracejit.frontend.python import failures, grown_lists, list_edits
+from tracejit.frontend.python import failures
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
-from tracejit.frontend.python.sequence_order import are_sequences, compare_sequences, either
 from tracejit.frontend.tracing.checks import (
     CONTAINERS,
     NUMBERS,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers.dicts import settled_dict
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
-from tracejit.frontend.python.dicts import settled_dict
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown

@@ -12,9 +12,9 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
+from tracejit.frontend.containers.tables import Tabled, fits_table
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
-from tracejit.frontend.python.tables import Tabled, fits_table
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten, holds_rows
 from tracejit.frontend.tracing.trace import user_line

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers import grown_lists
 from tracejit.frontend.numpy.number_operators import binary_operator
-from tracejit.frontend.python import grown_lists
 from tracejit.frontend.tracing.checks import require_index
 from tracejit.frontend.tracing.grown import (
     Element,

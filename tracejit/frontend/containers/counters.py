@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.python.dicts import begun, pairs_of
-from tracejit.frontend.python.traced import traced
+from tracejit.frontend.containers.dicts import begun, pairs_of
+from tracejit.frontend.containers.traced import traced
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.standins import StandIn

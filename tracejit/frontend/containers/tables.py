@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.control.columns import columns_of
 from tracejit.frontend.control.growth import packed
 from tracejit.frontend.control.unions import require
 from tracejit.frontend.numpy.indexing import get_item
-from tracejit.frontend.python.traced import direct, traced
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.grown import (
     Element,

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError
+from tracejit.frontend.containers.grown_lists import holds_or_raises
+from tracejit.frontend.containers.tables import Table, Tabled, fits_table
+from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.control.growth import FEW
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.unions import require
-from tracejit.frontend.python.grown_lists import holds_or_raises
-from tracejit.frontend.python.tables import Table, Tabled, fits_table
-from tracejit.frontend.python.traced import direct, traced
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.grown import Form, form_of, joined_form
 from tracejit.frontend.tracing.interpreter import Interpreter

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.python.traced import traced
+from tracejit.frontend.containers.traced import traced
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 

@@ -1,0 +1,1 @@
+"""Lists, dicts, sets, heaps and deques whose contents are data."""
