@@ -11,8 +11,8 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
+from tracejit.frontend.numpy.items.masks import columns
 from tracejit.frontend.numpy.join import concatenate
-from tracejit.frontend.numpy.masks import columns
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
 from tracejit.frontend.numpy.ranges import arange
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles

@@ -12,9 +12,9 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
-from tracejit.frontend.numpy.elements_of_slices import of_whole
-from tracejit.frontend.numpy.keys import is_element, slice_extent, takes_no_array
-from tracejit.frontend.numpy.masks import axis_positions, flat_positions
+from tracejit.frontend.numpy.items.elements_of_slices import of_whole
+from tracejit.frontend.numpy.items.keys import is_element, slice_extent, takes_no_array
+from tracejit.frontend.numpy.items.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order

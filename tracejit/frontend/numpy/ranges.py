@@ -11,7 +11,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
-from tracejit.frontend.numpy.keys import int64_of
+from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims

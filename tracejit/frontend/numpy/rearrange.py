@@ -12,8 +12,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
+from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.join import concatenate
-from tracejit.frontend.numpy.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles

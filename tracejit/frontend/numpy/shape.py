@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, fit_dims
-from tracejit.frontend.numpy.keys import int64_of
+from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous, is_view_after_reshape

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
-from tracejit.frontend.numpy.keys import takes_no_array
+from tracejit.frontend.numpy.items.keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles

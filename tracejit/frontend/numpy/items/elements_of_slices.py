@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.numpy.keys import int64_of
+from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import Storage, ViewStep
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap

@@ -1,0 +1,1 @@
+"""Keys of items of arrays: masks, indices and elements of slices."""
