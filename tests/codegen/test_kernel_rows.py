@@ -92,7 +92,7 @@ def check(k: Kernel, target: str, n: int, length: int, seed: int = 0) -> Array:
     return run_both(k, target, buffers, {"n": n, "m": n})["out"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @every_target
 @pytest.mark.parametrize("length", LENGTHS)
 def test_any_length_and_number_of_rows(length: int, target: str) -> None:
@@ -111,7 +111,7 @@ def test_a_known_number_of_rows(count: int, target: str) -> None:
     check(k, target, count, 16)
 
 
-@pytest.mark.sampled(2, kind=lambda combine, **_: combine)
+@pytest.mark.sampled(5, kind=lambda combine, **_: combine)
 @every_target
 @pytest.mark.parametrize(
     ("dtype", "result", "combine"),

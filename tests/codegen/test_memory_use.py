@@ -203,7 +203,7 @@ ABOVE_NUMPY = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "program",
     [p for p in PROGRAMS if p.name not in ABOVE_NUMPY],

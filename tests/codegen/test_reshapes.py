@@ -77,7 +77,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", (np.float32, np.float64, np.int32, np.complex128))
 def test_sums_over_windows(dtype: Any) -> None:
     f = tracejit.jit(strict=True)(window_sum)

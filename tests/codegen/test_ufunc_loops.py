@@ -57,7 +57,7 @@ def test_stacks_of_stacks_and_empty_stacks() -> None:
         check(lambda a: np.fft.fft(a), matrix(*shape))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -130,7 +130,7 @@ SYSTEMS: tuple[Callable[..., Any], ...] = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES[2:])
 @pytest.mark.parametrize("f", SYSTEMS)
 def test_stacks_of_systems(f: Callable[..., Any], dtype: str) -> None:

@@ -77,7 +77,7 @@ def steps_back(x: Array, got: Array, falling: bool) -> Array:
     return np.asarray(np.where(steps < 0, back, 0.0))
 
 
-@pytest.mark.sampled(2, kind=lambda name, **_: name)
+@pytest.mark.sampled(6, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*_RISING, *_FALLING])
@@ -105,7 +105,7 @@ def test_a_step_back_is_seen() -> None:
     assert (steps_back(x, got, falling=True) > 0).sum() == 7
 
 
-@pytest.mark.sampled(2, kind=lambda name, **_: name)
+@pytest.mark.sampled(4, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*_EVEN, *_ODD])
@@ -126,7 +126,7 @@ def jitted(name: str) -> Any:
     return tracejit.jit(defined(f"    return {module}.{name}({given})\n", given), strict=True)
 
 
-@pytest.mark.sampled(2, kind=lambda name, **_: name)
+@pytest.mark.sampled(6, kind=lambda name, **_: name)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_every_tail_has_the_bits_of_full_vectors(name: str, dtype: str) -> None:

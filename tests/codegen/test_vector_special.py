@@ -51,7 +51,7 @@ CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
 
 
-@pytest.mark.sampled(4, kind=lambda name, **_: name)
+@pytest.mark.sampled(10, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:
@@ -63,7 +63,7 @@ def test_error_bound(name: str, dtype: str, fma: bool) -> None:
     assert found[worst] <= bound, f"{found[worst]:.3f} ULP at {float(x[worst])!r}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", NAMES)
 def test_scipys_error_is_no_smaller_but_for_a_few_ulp(name: str) -> None:
     x = points(name, COUNT)
@@ -88,7 +88,7 @@ def test_negative_numbers(name: str, dtype: str) -> None:
     assert found.max() <= (6.0 if dtype == "f64" else 0.51)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
@@ -104,7 +104,7 @@ def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
     np.testing.assert_array_equal(got[exact], want[exact])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None:

@@ -76,8 +76,7 @@ def groups_of(op: Op, full: bool = False) -> list[Group]:
         return found
     if isinstance(op, Elementwise):
         # What is one function of elements is held in all lanes by `native_scalars` besides.
-        always = {found[0].name}
-        return sampling.sampled(found, len(found) // 2 + 1, name=lambda g: g.name, always=always)
+        return sampling.sampled(found, len(found), name=lambda g: g.name)
     # Each sample in one of its forms, or some samples.
     forms: dict[str, list[Group]] = {}
     for group in found:

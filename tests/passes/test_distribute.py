@@ -54,7 +54,7 @@ def after(f: Callable[..., Any], args: list[np.ndarray[Any, Any]], *limits: Any)
     return given
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("f", RUNS)
 def test_loops_do_what_numpy_does(f: Function) -> None:
     # Of quotients the sums are not exact.
@@ -73,7 +73,7 @@ def test_loops_do_what_numpy_does(f: Function) -> None:
         assert jitted.report().compiles and not jitted.report().fallbacks
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("limits", LIMITS[:2])
 @pytest.mark.parametrize("f", RUNS)

@@ -28,7 +28,7 @@ def codes(f: Any) -> list[str]:
     return [x.code for x in f.report().fallbacks]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", long_programs.STATEMENTS)
 def test_no_recursion_over_statements(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,7 @@ def play(scenario: Scenario, methods: dict[str, Any]) -> None:
         assert close(first, second), f"{name}: {first}\n{second}"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_objects_are_changed_as_python_does(name: str) -> None:
     methods: dict[str, Any] = {}

@@ -25,7 +25,7 @@ from tests.random.fuzz.shrink import shrink
 BLOCK = 10
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("block", range(16))
 def test_random_programs(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

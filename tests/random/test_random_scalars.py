@@ -10,7 +10,7 @@ from tests.random.scalars import generate
 BLOCK = 8
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("block", range(4))
 def test_random_programs(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

@@ -33,7 +33,7 @@ def codes(jitted: Any) -> set[str]:
     return {fallback.code for fallback in found if UNKNOWN_ROUNDING not in fallback.reason}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("depth", "first"), [*((0, k) for k in range(0, 25, 5)), *((2, k) for k in range(0, 12, 3))]
 )
@@ -85,7 +85,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(CASES)))
 def test_cases_in_every_layout(k: int) -> None:
     f, args = CASES[k]

@@ -74,7 +74,7 @@ def test_random_programs(seed: int) -> None:
     assert_every_way_agrees(fuse(graph) if seed % 3 == 0 else graph, inputs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_with_effects(seed: int) -> None:
     """Texts and the first error are those of the program's order."""

@@ -100,7 +100,7 @@ np.reshape(a, (3, 4), copy=True)
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", COPIES.split("\n")[1:-1])
 def test_new_arrays_are_laid_out_as_numpys(text: str) -> None:
     if text == 'a.ravel("K")':

@@ -56,6 +56,7 @@ ULPS: dict[str, Any] = {"parity": "ulp", "ulp": 8}
 NATIVE: dict[str, Any] = {"parity": "order", "ulp": 64}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_batches_of_programs_are_their_lanes(program: Program) -> None:
     graph = traced(program)
@@ -113,7 +114,7 @@ def test_no_lanes_have_no_effects() -> None:
             assert all(len(x) == 0 for x in results)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("program", GRADIENTS, ids=lambda p: p.function.__name__)
 def test_gradients_in_batches(program: Program) -> None:
     gradient = tracejit.grad(program.function, argnums=(0, 1))
@@ -149,7 +150,7 @@ def test_batches_of_batches(program: Program) -> None:
             assert_same(expected[j][k], np.asarray(out)[j], **ULPS)
 
 
-@pytest.mark.sampled(2, kind=lambda program, **_: program.function.__name__)
+@pytest.mark.sampled(5, kind=lambda program, **_: program.function.__name__)
 @pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_no_lanes_and_one(program: Program, size: int) -> None:
@@ -167,7 +168,7 @@ def test_no_lanes_and_one(program: Program, size: int) -> None:
             assert (len(out), out.ndim, out.dtype) == (0, v.type.ndim, v.type.dtype)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_batches_of_programs_run_natively(program: Program) -> None:
     graph = traced(program)
@@ -307,7 +308,7 @@ def _rolled(x: Any, j: int) -> Any:
     return x
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", MAPPED, ids=lambda p: p.function.__name__)
 def test_vmap_is_a_loop_whose_results_are_stacked(program: Program) -> None:
     for flags in subsets(program):

@@ -150,6 +150,7 @@ def refused(mode, call, p, name):
     assert "containers and objects" in text or "tangent" in text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_each_kind_of_object_in_each_container(container, mode):

@@ -28,7 +28,7 @@ def test_each_function_has_a_sample() -> None:
     assert {function_named(name) for name in s.CALLS} >= FOLLOWED
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", s.CALLS)
 def test_results_are_those_of_the_call(name: str) -> None:
     f, x = s.CALLS[name]
@@ -41,7 +41,7 @@ def test_results_are_those_of_the_call(name: str) -> None:
         assert not any(path.endswith(f":{last}") for path in hosted(compiled, x))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", s.SMOOTH)
 def test_gradients_are_those_of_the_source(name: str) -> None:
     f, x = s.CALLS[name]
@@ -105,6 +105,7 @@ KEYS = (
 )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:
     """Where elements are not in order, NumPy's own results are asked for."""
@@ -142,7 +143,7 @@ def test_points_in_order_are_met_one_by_one(form: str) -> None:
     np.testing.assert_allclose(slope[inside], steps[inside], rtol=1e-12)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("m", range(1, 20))
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions_of_any_length(m: int, mode: Any) -> None:

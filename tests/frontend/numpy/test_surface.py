@@ -44,7 +44,7 @@ def sample(part: int) -> list[Case]:
     return chosen[part::PARTS]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_results_are_those_of_numpy(part: int) -> None:
     ways: collections.Counter[str] = collections.Counter()

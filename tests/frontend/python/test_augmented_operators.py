@@ -19,7 +19,7 @@ def test_table_of_augmented_operators() -> None:
     """The whole table: python -m tests.frontend.python.augmented_table."""
     chosen = part(0, PARTS)
     assert {c.form for c in chosen} == set(FORMS) and {c.op for c in chosen} == set(NAMES)
-    now = sampled(chosen, 2, name=repr, kind=lambda c: c.form)
+    now = sampled(chosen, 4, name=repr, kind=lambda c: c.form)
     wrong = [f"{case}: {text}" for case, text, _ in check_all(now) if text]
     assert not wrong, "\n".join(wrong)
 

@@ -107,7 +107,7 @@ def assert_compiled(g: Any) -> None:
     assert not _SAVED
 
 
-@pytest.mark.sampled(2, kind=lambda name, **_: name)
+@pytest.mark.sampled(4, kind=lambda name, **_: name)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name, (kinds, _) in PROGRAMS.items() for kind in kinds]
 )
@@ -125,6 +125,7 @@ def test_streams_that_are_arguments(name: str, kind: str) -> None:
     assert_compiled(g)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", NUMPY)
 def test_native_draws(kind: str) -> None:
     """To the bit, with nothing that runs in Python."""

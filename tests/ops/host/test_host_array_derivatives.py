@@ -33,7 +33,7 @@ def apart(*shape: int) -> Any:
 LENGTHS = pytest.mark.parametrize(("m", "n"), [(7, 3), (3, 7), (6, 4), (4, 6), (5, 5), (4, 1)])
 
 
-@pytest.mark.sampled(6, kind=lambda mode, **_: mode)
+@pytest.mark.sampled(12, kind=lambda mode, **_: mode)
 @KINDS
 @LENGTHS
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
@@ -83,6 +83,7 @@ QUANTILES: list[F] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("k", range(len(QUANTILES)))
 def test_quantiles(k: int) -> None:
     check(QUANTILES[k], apart(4, 5))
@@ -167,7 +168,7 @@ def with_symbols(f: F, args: list[Any]) -> Graph:
     return graph
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]
@@ -254,6 +255,7 @@ COMPOSED: list[F] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("k", range(len(COMPOSED)))
 def test_compositions(k: int) -> None:
     check(COMPOSED[k], apart(4, 4))

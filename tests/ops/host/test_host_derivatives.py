@@ -80,6 +80,7 @@ TRANSFORMS: list[tuple[F, tuple[int, ...], str]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("k", range(len(TRANSFORMS)))
 def test_fourier_transforms(k: int) -> None:
     f, shape, kinds = TRANSFORMS[k]
@@ -183,7 +184,7 @@ def test_general_eigenvalues(dtype: Any) -> None:
     check(lambda x: np.linalg.eigvals(x), np.stack([real, real * 2]))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @KINDS
 @SHAPES
 def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
@@ -238,7 +239,7 @@ NORMS: list[F] = [
 ]
 
 
-@pytest.mark.sampled(2, kind=lambda k, **_: str(k))
+@pytest.mark.sampled(5, kind=lambda k, **_: str(k))
 @KINDS
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int, dtype: Any) -> None:

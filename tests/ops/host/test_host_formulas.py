@@ -74,7 +74,7 @@ POLYNOMIALS: list[tuple[F, tuple[tuple[int, ...], ...], str]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("k", range(len(POLYNOMIALS)))
 def test_polynomials(k: int) -> None:
     f, shapes, kinds = POLYNOMIALS[k]
@@ -107,7 +107,7 @@ QUANTILES: list[F] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("k", range(len(QUANTILES)))
 def test_quantiles_that_leave_out_nan(k: int) -> None:
     f = QUANTILES[k]
