@@ -88,11 +88,11 @@ def test_ten_thousand_calls_take_no_more_memory() -> None:
 def test_ragged_arrays_and_growth_over_many_doublings() -> None:
     graph = read(RAGGED)
     x = np.random.default_rng(1).normal(size=37)
-    for times in (0, 1, 2, 40, 1000):
+    for times in (0, 1, 2, 40):
         agree(graph, x, times)
     native = NativeGraph(graph)
-    expected = {times: evaluate(graph, (x, times)) for times in (10, 3000)}
-    for times in (3000, 10, 3000):
+    expected = {times: evaluate(graph, (x, times)) for times in (10, 1000)}
+    for times in (1000, 10, 1000):
         assert_same(tuple(native((x, times)) or ()), expected[times])
 
 

@@ -59,6 +59,7 @@ def test_sums_of_products_with_what_lies_apart(step: str, dtype: str, target: st
                 run_both(k, target, {"a": a, "b": b, "out": np.ones(1, a.dtype)}, {"n": n, "m": m})
 
 
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i64", "i8"])
 @pytest.mark.parametrize("step", STEPS)

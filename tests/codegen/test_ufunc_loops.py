@@ -44,6 +44,7 @@ DECOMPOSED: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("f", DECOMPOSED)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_decompositions(f: Callable[[Any], Any], dtype: str) -> None:

@@ -344,6 +344,7 @@ def check_that_no_library_is_called(
         assert not {f for f in called if not f.startswith("tj_")}, name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
 def test_needs_no_library_on_any_cpu(
     triple: str, cpu: str, fma: bool, widths: tuple[int, ...]
@@ -351,6 +352,7 @@ def test_needs_no_library_on_any_cpu(
     check_that_no_library_is_called(CASES, triple, cpu, fma, widths)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not engine.host_target().is_x86, reason="runs code for older x86 CPUs")
 @pytest.mark.parametrize(("cpu", "fma"), [("x86-64", False), ("x86-64-v3", True)])
 def test_older_cpus_compute_the_same_bits(cpu: str, fma: bool) -> None:

@@ -122,6 +122,7 @@ def test_a_fused_result_is_in_the_class_of_the_op(name: str, dtype: str) -> None
     assert_same(plain, fused, **tolerance(OPS[name], columns, {}))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ("f64", "f32"))
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_any_nan_is_a_nan(name: str, dtype: str) -> None:

@@ -151,6 +151,7 @@ def test_every_function_of_one_number_is_here() -> None:
     assert set(PRECISE) & set(ARITY) == {*NAMES, "erf", "kl_div"} and set(BOUNDS) == set(NAMES)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_needs_no_library_on_any_cpu(

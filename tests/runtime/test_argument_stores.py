@@ -259,6 +259,7 @@ def test_the_graph_says_what_is_written() -> None:
     assert '@results("write 0", "write 1")' in text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_graphs_of_random_functions_hold_the_final_values(first: int) -> None:
     for seed in range(first, first + 20):

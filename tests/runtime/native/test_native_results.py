@@ -127,6 +127,7 @@ CHOICES: dict[str, F] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*CONTAINERS, *CHOICES])
 def test_results_are_pythons_without_python(name: str) -> None:
     f = CONTAINERS.get(name) or CHOICES[name]
