@@ -102,6 +102,7 @@ def test_any_length_and_number_of_rows(length: int, target: str) -> None:
         check(k, target, n, length)
 
 
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("count", COUNTS[1:])
 def test_a_known_number_of_rows(count: int, target: str) -> None:

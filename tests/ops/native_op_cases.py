@@ -31,7 +31,7 @@ __all__ = ["Group", "Run", "cases", "groups_of", "is_a_function_of_values", "spe
 #: The samples of a group whose code depends on their shapes.
 _CHUNK = 4
 #: The groups of an op with samples in one slice.
-_MOST_IN_A_SLICE = 10
+_MOST_IN_A_SLICE = 5
 
 #: Operands, and the attributes beside them.
 Run = tuple[Sequence[Any], dict[str, Any]]

@@ -46,6 +46,7 @@ def seen(program):
     return out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [f.__name__ for f in decorated_programs.PROGRAMS])
 def test_a_decorated_program_sees_what_the_plain_one_sees(program):
     made = []

@@ -68,6 +68,7 @@ def assert_every_way_agrees(graph: Graph, inputs: list[Any]) -> None:
             assert_same([expected[k] for k in plain], [found[0][k] for k in plain], where=str(way))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs(seed: int) -> None:
     graph, inputs = random_flow(seed)
@@ -106,6 +107,7 @@ def test_random_programs_reach_what_they_are_for() -> None:
 _FOUND = (129, 189, 702, 1149)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [*range(12), *_FOUND])
 def test_the_other_reader_agrees(seed: int) -> None:
     """Random programs after all passes, as native code; its sizes are numbers."""

@@ -47,6 +47,7 @@ def test_a_fork_in_a_first_compile(delay: str) -> None:
     assert run_apart("first_compile", delay) == "alive\n"
 
 
+@pytest.mark.sampled(2)
 @needs_fork
 @pytest.mark.parametrize("program", fork_programs.PROGRAMS_OF_FORKS)
 def test_a_fork_in_the_middle(program: str) -> None:

@@ -124,6 +124,7 @@ def named(name: str) -> Any:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name, make", SAMPLES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(SAMPLES)]
 )

@@ -100,7 +100,7 @@ np.reshape(a, (3, 4), copy=True)
 """
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("text", COPIES.split("\n")[1:-1])
 def test_new_arrays_are_laid_out_as_numpys(text: str) -> None:
     if text == 'a.ravel("K")':
@@ -121,6 +121,7 @@ a[i[:2]][:, 1:]
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", VIEWS.split("\n")[1:-1])
 def test_views_of_new_arrays_have_the_strides_of_numpys(text: str) -> None:
     assert_as_numpy(text, *FORMS)
@@ -172,6 +173,7 @@ np.meshgrid(v, w, sparse=True)
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", FLAGS.split("\n")[1:-1])
 def test_views_can_be_stored_into_where_numpys_can(text: str) -> None:
     assert_as_numpy(text, *FORMS)

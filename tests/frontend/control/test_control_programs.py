@@ -47,6 +47,7 @@ def test_programs_are_many_and_have_names() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+@pytest.mark.sampled(8)
 @NAMED
 def test_calls_take_every_path(program: Program) -> None:
     """Each line of the program runs in plain Python, but for those that say `never`."""
