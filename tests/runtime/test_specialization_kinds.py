@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,6 +160,30 @@ def test_the_sign_of_zero_is_not_lost() -> None:
         return np.copysign(x, a)
 
     assert compiles(divided, (X, 0.0), (X, -0.0), (X, 0.0)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("place", ["argument", "list", "attribute"])
+@pytest.mark.parametrize("native_calls", [True, False])
+def test_a_nan_that_is_a_constant_is_one_object(
+    place: str, native_calls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not native_calls:
+        monkeypatch.setattr(native, "available", lambda: False)
+    owner = SimpleNamespace(first=0.0)
+
+    def held(x: Any) -> Any:
+        if place == "attribute":
+            x = owner.first
+        elif place == "list":
+            x = x[0]
+        return x in (math.nan, 2.0), [x, 1.0] == [math.nan, 1.0], (1.0, x).index(x)
+
+    f = tracejit.jit(held)
+    other = float("nan")
+    for v in (other, math.nan, 2.0, other, math.nan, float("nan"), complex(0.0, other), other):
+        owner.first = v
+        given = [v] if place == "list" else v
+        assert_same(held(given), f(given))
 
 
 def test_numbers_whose_value_the_trace_needs_are_constants() -> None:

@@ -6,7 +6,6 @@ code can be written that does the same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
@@ -242,20 +241,23 @@ class OwnRead:
 
 
 class EqualTo:
-    """The same type and value, where 0.0 and -0.0 differ and NaN equals itself."""
+    """The same type and value, where 0.0 and -0.0 differ; a NaN is equal to nothing but itself.
+
+    Python looks at which object it is, as in `x in (math.nan, 1.0)`.
+    """
 
     __slots__ = ("_cls", "_text", "value")
 
     def __init__(self, value: Any) -> None:
         self.value, self._cls = value, type(value)
-        by_text = self._cls in (complex, slice, range) or (
-            self._cls is float and (value == 0 or math.isnan(value))
-        )
+        by_text = self._cls in (complex, slice, range) or self._cls is float and value == 0
         self._text = repr(value) if by_text else None
 
     def __call__(self, value: Any, _: Sequence[Any]) -> bool:
         if type(value) is not self._cls:
             return False
+        if self.value != self.value:
+            return value is self.value
         return bool(value == self.value) if self._text is None else repr(value) == self._text
 
 

@@ -125,7 +125,7 @@ class NpScalarLeaf:
 @dataclass(frozen=True, eq=False)
 class StaticLeaf:
     """A constant: the same object, or one of the same type that is an equal int or str, a number
-    with the same bits, or a tuple of these."""
+    with the same bits that is no NaN, or a tuple of these."""
 
     value: Any
 

@@ -255,6 +255,8 @@ def _leaf_misses(
             static = structure.scalars_static or structure.sizes_static
             what = "new static value" if static else "new value made traced"
             yield f"{what}: {name} is {_short(x)} instead of {_short(leaf.value)}"
+        elif isinstance(x, (float, complex, np.generic)) and x != x and x is not leaf.value:
+            yield f"new static value: {name} is another {_short(x)}"
     elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
         if x < 2:
             yield f"new value that is not like a size: {name} is {x}"

@@ -252,7 +252,10 @@ class GuardEmitter(Fetcher):
                     text.do(f"store i64 {value}, ptr {text.at(slot, k)}")
 
     def _static(self, obj: str, value: Any) -> None:
-        """The same object, or an equal one of a type whose equality means sameness."""
+        """The same object, or an equal one of a type whose equality means sameness.
+
+        A NaN is equal to nothing but itself: Python looks at which object it is.
+        """
         text = self.text
         same = text.op(f"icmp eq ptr {obj}, {text.object(value)}")
         comparable = type(value) in (int, str) or self._bits(value) is not None
@@ -267,6 +270,8 @@ class GuardEmitter(Fetcher):
 
     def _bits(self, value: Any) -> tuple[int, bytes] | None:
         """Where a number of one width keeps its value, and the bytes there; None for any other."""
+        if isinstance(value, (float, complex, np.generic)) and value != value:
+            return None
         if type(value) is float:
             return self.layout.float_value, struct.pack("=d", value)
         if type(value) is complex:

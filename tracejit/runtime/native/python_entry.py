@@ -86,6 +86,7 @@ _NOTHING = _Sentinel("NOTHING")
 
 _WORD = 8
 _SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
+_NUMBERS = _SCALAR_TYPES | {float, complex}
 _I64 = range(-(2**63), 2**63)
 _PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {
@@ -330,7 +331,7 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
 def _same(obj: Any, value: Any) -> bool:
     if obj is value:
         return True
-    if type(obj) is not type(value):
+    if type(obj) is not type(value) or type(value) in _NUMBERS and value != value:
         return False
     if type(value) is float:
         return struct.pack("=d", obj) == struct.pack("=d", value)
