@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
 from tests.frontend.capture import capture_samples as samples
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
@@ -110,3 +111,30 @@ def test_an_argument_object_dies_with_its_owner() -> None:
     gc.collect()
     assert alive() is None
     assert tree == flatten((samples.Model(X, 1.0),), {})[1]
+
+
+SCALES = {"factor": 2.0}
+_NAMES = globals()
+
+
+def rescaled(x: Any) -> Any:
+    before = SCALES["factor"] * x
+    _NAMES["SCALES"] = {"factor": 5.0}
+    return before, SCALES["factor"] * x
+
+
+def rescaled_in(names: Any, x: Any) -> Any:
+    before = SCALES["factor"] * x
+    names["SCALES"] = {"factor": 5.0}
+    return before, SCALES["factor"] * x
+
+
+def test_the_names_of_a_module_as_a_dict_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_NAMES, "SCALES", SCALES)
+    first = dict(SCALES)
+    for f, given in ((rescaled, ()), (rescaled_in, (_NAMES,))):
+        jitted = tracejit.jit(f)
+        for _ in range(3):
+            _NAMES["SCALES"] = first
+            assert jitted(*given, 3.0) == (6.0, 15.0)
+        assert not jitted.report().variants

@@ -605,6 +605,9 @@ class Capture:
         cls = type(value)
         new: Any
         if isinstance(value, dict):
+            if "__builtins__" in value:
+                # Its entries are global names, too.
+                raise TraceError("TJ006", "the names of a module as a dict", user_line())
             keys = tuple(value)
             for k in keys:
                 if not _is_key(k):

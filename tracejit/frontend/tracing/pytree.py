@@ -313,6 +313,8 @@ class Flattener:
             self.once(x)
         elif cls is dict:
             self.once(x)
+            if "__builtins__" in x:
+                raise TraceError("TJ003", "the names of a module as a dict", user_line())
             names, parts = tuple(map(_key, x)), x.values()
         elif cls in _TEXTS:
             return _static(x)
