@@ -71,3 +71,16 @@ def test_what_an_object_is_left_with() -> None:
                 warnings.simplefilter("error", tracejit.FallbackWarning)
                 found = [*differences(outcome(Log.run, (plain, x)), outcome(run, (compiled, x)))]
             assert not found, found[:5]
+
+
+def test_an_element_of_two_kinds_of_one_dtype_leaves_a_branch() -> None:
+    def read(x: Any, k: int) -> Any:
+        out = []
+        for v in x:
+            out.append(v if v > 2 else 3.0)
+        return out[k] if x[0] > 0 else 0.0
+
+    jitted = tracejit.jit(read, strict=True)
+    x = np.arange(1.0, 13.0)
+    for k in (0, 5, -1):
+        assert not [*differences(outcome(read, (x, k)), outcome(jitted, (x, k)))], k

@@ -454,18 +454,20 @@ class PhiBuilder:
                 values.append([of_kind(self.interpreter, x, kind) for kind in kinds])
         numbers: dict[Any, int] = {}
         alternatives: list[Recipe] = []
-        for kind, first, second in zip(kinds, *values, strict=True):
-            recipe = self._alternative(kind, first, second, numbers)
+        # From the last kind on: where a side has several of one type, the flags of the earlier say.
+        for n, kind in reversed(list(enumerate(kinds))):
+            is_it = [side[n] if n < len(side) else None for side in chosen]
+            recipe = self._alternative(kind, values[0][n], values[1][n], numbers, is_it)
             if recipe is None:
                 return None
-            alternatives.append(recipe)
+            alternatives.insert(0, recipe)
         which = [self._flag(x, y) for x, y in zip(*chosen, strict=True)]
         return lambda outs: select(
             [flag(outs) for flag in which], [make(outs) for make in alternatives]
         )
 
     def _alternative(
-        self, kind: Any, first: Any, second: Any, numbers: dict[Any, int]
+        self, kind: Any, first: Any, second: Any, numbers: dict[Any, int], is_it: list[Any]
     ) -> Recipe | None:
         t = machine(kind)
         if t is not None:
@@ -477,7 +479,8 @@ class PhiBuilder:
             if k == len(self.slots):
                 self.operand(*given)
             else:
-                self.slots[k] = [a or b for a, b in zip(self.slots[k], given, strict=True)]
+                each = zip(given, self.slots[k], is_it, self.sides, strict=True)
+                self.slots[k] = [self._either(*found) for found in each]
             return lambda outs: as_kind(outs[k], kind)
         if first is MISSING:
             return self.export(second, 1)
@@ -486,6 +489,15 @@ class PhiBuilder:
         if same_constant(first, second):
             return self.export(first, 0)
         return self._alike(first, second)
+
+    def _either(self, a: Value | None, b: Value | None, is_first: Any, side: Side) -> Value | None:
+        """The one of two numbers of a type that a side has, by a flag where it may have both."""
+        if a is None or b is None or a is b:
+            return a or b
+        with side.reopened():
+            first, second = wrap(side.region, a), wrap(side.region, b)
+            found = self.interpreter.ternary(is_first, lambda: first, lambda: second)
+            return lift(found).value()
 
     def _flag(self, a: Any, b: Any) -> Recipe:
         p = self.predicate
