@@ -23,20 +23,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
-    bessel,
     complex_powers,
     cube_roots,
-    entropies,
-    errors,
     exponentials,
-    gamma_functions,
     hyperbolic,
     inverse_hyperbolic,
     inverse_trigonometric,
     log_sums,
     logarithms,
-    logistic,
-    normal,
     powers,
     square_roots,
     trigonometric,
@@ -45,6 +39,14 @@ from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.llvm_builder import LlvmBuilder
 from tracejit.codegen.vector_math.llvm_text import Definition, symbol
+from tracejit.codegen.vector_math.special import (
+    bessel,
+    entropies,
+    errors,
+    gamma_functions,
+    logistic,
+    normal,
+)
 from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["ARITY", "PARTS", "SHARED", "build", "define", "symbol"]

@@ -70,6 +70,8 @@ def pop(heap: Any) -> Any:
 @traced
 def replace(heap: Any, item: Any) -> Any:
     """`heapreplace(heap, item)`."""
+    if len(heap) == 0:
+        raise IndexError("index out of range")
     least = heap[0]
     heap[0] = item
     settle(heap, 0)

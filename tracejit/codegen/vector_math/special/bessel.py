@@ -11,7 +11,7 @@ import math
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.logarithms import parts, reduce_any
-from tracejit.codegen.vector_math.normal import scaled_exp
+from tracejit.codegen.vector_math.special.normal import scaled_exp
 from tracejit.codegen.vector_math.trigonometric import sincos
 from tracejit.codegen.vector_math.values import Float
 

@@ -13,8 +13,8 @@ import math
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp_in_parts
 from tracejit.codegen.vector_math.logarithms import log
-from tracejit.codegen.vector_math.logistic import log_of_sum
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+from tracejit.codegen.vector_math.special.logistic import log_of_sum
 from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]

@@ -1,0 +1,1 @@
+"""Special functions: errors, gamma, Bessel, normal, logistic, entropies."""
