@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import heapq
 import warnings
 from collections import deque
 from typing import Any
@@ -52,3 +53,15 @@ def test_program(name: str) -> None:
         assert report.fallbacks == [], str(report)
     else:
         assert {fallback.code for fallback in report.fallbacks} == {eager}, str(report)
+
+
+@pytest.mark.parametrize("take", [heapq.heappop, lambda heap: heapq.heapreplace(heap, 1.0)])
+def test_an_empty_heap_says_what_heapq_says(take: Any) -> None:
+    def f(x: Any) -> Any:
+        heap: list[Any] = []
+        try:
+            return take(heap)
+        except IndexError as e:
+            return str(e)
+
+    assert tracejit.jit(f)(np.ones(3)) == f(np.ones(3))

@@ -58,6 +58,8 @@ def push(heap: Any, item: Any) -> None:
 @traced
 def pop(heap: Any) -> Any:
     """`heappop(heap)`."""
+    if len(heap) == 0:
+        raise IndexError("index out of range")
     last = heap.pop()
     if len(heap) == 0:
         return last
