@@ -1,1 +1,1 @@
-"""Python on tracers: operators, builtins, containers, objects, text and streams."""
+"""Python on tracers: operators, builtins, objects, text and streams."""
