@@ -45,7 +45,7 @@ _PEELED = 3
 #: How many iterations a loop that cannot be rolled may have.
 _UNROLLED = 2_000
 #: How many operations the copies of its body may make.
-_COPIED = 5_000
+_COPIED = 7_000
 #: Codes of what no copy of a body does better: an unknown function, a program that is too long.
 _FINAL = ("TJ002", "TJ007", "TJ009", "TJ032")
 #: How many iterations a loop on known numbers may run while tracing.

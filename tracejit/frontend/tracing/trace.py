@@ -46,7 +46,7 @@ _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 #: Files whose frames are no lines of the user's.
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
 #: Operations that are recorded for one program, with those of attempts that were given up.
-_LIMIT = 12_000
+_LIMIT = 14_000
 #: What is said where there are more.
 TOO_LONG = f"more than {_LIMIT} operations"
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
