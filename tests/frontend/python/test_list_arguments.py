@@ -105,6 +105,31 @@ def test_a_list_inside_another_that_changes() -> None:
         assert jitted(a, a[0]) == 5.0
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: a[0],
+        lambda a: (1, [a[1], a[2]]),
+        lambda a: [r for r in a if r[0] > 0],
+        lambda a: {"row": a[0] if a[1][0] > 0 else a[1]},
+    ],
+)
+def test_rows_that_come_out_are_the_rows(f: Any) -> None:
+    jitted = tracejit.jit(f)
+    for n in (9, 9, 12):
+        a = rows(n)
+        places = {id(row): k for k, row in enumerate(a)}
+
+        def identities(x: Any, places: dict[int, int] = places) -> Any:
+            if id(x) in places:
+                return places[id(x)]
+            if isinstance(x, dict):
+                return {k: identities(v) for k, v in x.items()}
+            return [identities(v) for v in x] if isinstance(x, (list, tuple)) else x
+
+        assert identities(jitted(a)) == identities(f(a))
+
+
 OUTSIDE = floats(30)
 NUMBERED = numbered(30)
 

@@ -14,10 +14,10 @@ __all__ = ["HEAP_CALLS"]
 
 
 @traced
-def rise(heap: Any, place: Any) -> None:
-    """Move an element towards the root, past all parents that it is less than."""
+def rise(heap: Any, place: Any, root: Any) -> None:
+    """Move an element towards a root, past all parents that it is less than."""
     item = heap[place]
-    while place > 0:
+    while place > root:
         above = (place - 1) // 2
         parent = heap[above]
         if not item < parent:
@@ -38,21 +38,15 @@ def settle(heap: Any, root: Any) -> None:
         heap[place] = heap[child]
         place = child
         child = 2 * place + 1
-    while place > root:
-        above = (place - 1) // 2
-        parent = heap[above]
-        if not item < parent:
-            break
-        heap[place] = parent
-        place = above
     heap[place] = item
+    rise(heap, place, root)
 
 
 @traced
 def push(heap: Any, item: Any) -> None:
     """`heappush(heap, item)`."""
     heap.append(item)
-    rise(heap, len(heap) - 1)
+    rise(heap, len(heap) - 1, 0)
 
 
 @traced

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import MISSING
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.tracing.grown import (
@@ -25,6 +26,7 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import lift
 from tracejit.frontend.tracing.union import Union
 
@@ -92,8 +94,10 @@ def _of_form(interpreter: Interpreter, kind: Form, x: Any) -> Any:
 
 
 def _stacked(interpreter: Interpreter, form: Element, x: Any) -> Any:
-    """A list as an array."""
+    """A list as an array. Raises TraceError for one from outside, which must stay that list."""
     assert form.inner is not None
+    if id(x) in interpreter.capture.rebuilt:
+        raise TraceError("TJ005", "a list from outside in one that grows", user_line())
     if is_grown(x):
         (array,) = x[0].arrays
         return array if array.type.shape[0] == form.shape[0] else array[: size_of(x)]

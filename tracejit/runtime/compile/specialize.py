@@ -16,7 +16,7 @@ from tracejit.frontend.containers.tables import Tabled, fits_table
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import flatten, holds_rows
+from tracejit.frontend.tracing.pytree import flatten, holds_made, holds_rows
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.reasons import reason_for
@@ -101,9 +101,12 @@ def _trace(
             return _plainly(e, bool(known.tables), lambda: attempt(scalars_static))
         if traced.capture is not None and traced.capture.is_given_twice(call):
             raise GivenTwice
-        if holds_rows(tree.root) and any(s.kind in ("element", "tail") for s in traced.stores):
-            # A list that changes may be one of those in another list.
-            raise TraceError("TJ005", "lists in a list, and a list that changes", user_line())
+        if holds_rows(tree.root):
+            # A list that changes, or comes out, may be one of those in another list.
+            changed = any(s.kind in ("element", "tail") for s in traced.stores)
+            if changed or holds_made(traced.tree.root):
+                what = "lists in a list, and a list that changes or is a result"
+                raise TraceError("TJ005", what, user_line())
         return traced, chosen
 
     for variant in structure.variants:
