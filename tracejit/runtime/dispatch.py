@@ -70,6 +70,8 @@ class _Structure:
         self.eager: Fallback | None = None
         #: Whether lists that are arrays here are taken apart instead.
         self.apart = False
+        #: Whether lists of arrays are to be arrays, which they are not here.
+        self.joined = False
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
 
@@ -368,10 +370,18 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: bool = False) -> Any:
+def _compiled(
+    self: Any,
+    args: Any,
+    kwargs: Any,
+    tries: int = _TRIES,
+    apart: bool = False,
+    joined: bool = False,
+) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
-    Lists of numbers are arrays, if they are long and not to be taken `apart`. Raises TraceError
+    Lists of numbers are arrays, if they are long and not to be taken `apart`, and lists of arrays
+    if they are to be `joined`. Raises TraceError
     where the arguments cannot be traced at all.
     """
     if not native.errors_are_quiet():
@@ -381,14 +391,14 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
     form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
-    leaves, tree = _flatten()(args, kwargs, None if apart else self._few)
+    leaves, tree = _flatten()(args, kwargs, None if apart else self._few, joined)
     key = (tree, tuple([leaf_key(x) for x in leaves]))
     structure = self._structures.get(key)
     if structure is None:
         if self._few and not apart and len(self._structures) >= _LENGTHS:
             # Short lists may come in many lengths, too.
             self._few = 0
-            return _compiled(self, *given, tries)
+            return _compiled(self, *given, tries, joined=joined)
         if len(self._structures) >= _STRUCTURES:
             raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
         with self._lock:
@@ -396,8 +406,10 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
         hopeless = self._fallbacks.hopeless
         if hopeless is not None and not any(s.variants for s in self._structures.values()):
             structure.eager = hopeless
-    if structure.apart:
-        return _compiled(self, *given, tries, apart=True)
+    if structure.joined and not joined:
+        return _compiled(self, *given, tries, apart, joined=True)
+    if structure.apart and not apart:
+        return _compiled(self, *given, tries, apart=True, joined=joined)
     call = Call(leaves, (args, kwargs))
     result = _by_entry(structure, given)
     if result is native.MISS:
@@ -416,9 +428,12 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
                     variant, error = _new_variant(self, structure, call, tree, form)
-        if error is not None and 0 < tree.packed <= _TAKEN_APART:
+        if error is not None and tree.joinable and not joined:
+            structure.joined = True
+            return _compiled(self, *given, tries, apart, joined=True)
+        if error is not None and 0 < tree.packed <= _TAKEN_APART and not apart:
             structure.apart = True
-            return _compiled(self, *given, tries, apart=True)
+            return _compiled(self, *given, tries, apart=True, joined=joined)
         if isinstance(error, TraceError):
             structure.eager = self._fallbacks.failed(error)
             _parts(self).failed(structure.eager, error)
@@ -438,7 +453,7 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
             if result is native.MISS and refusal is None:
                 if tries:
                     # Another thread has rebound what the function captures, since it was traced.
-                    return _compiled(self, *given, tries - 1, apart)
+                    return _compiled(self, *given, tries - 1, apart, joined)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
         if refusal is not None:

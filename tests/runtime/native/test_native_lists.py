@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import ADD, F8, Linked, N
-from tracejit.frontend.tracing.packed import Rows, class_of_name, column_paths, pack
+from tracejit.frontend.tracing.packed import (
+    Arrays,
+    Ragged,
+    Rows,
+    class_of_name,
+    column_paths,
+    pack,
+)
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutArray, OutLeaf, OutList
 from tracejit.runtime.call.sources import PackedSource, Positional
@@ -35,17 +42,54 @@ FORMS: list[tuple[Any, list[Any], list[Any]]] = [
         [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
         [[[1.0, 2.0], [3.0]], [[1.0, 2.0], (3.0, 4.0)], [[]], [[1.0, 2.0], [3.0, 4]]],
     ),
+    (
+        Ragged("int"),
+        [[1, 2], [], [3], []],
+        [[[], []], [[1], (2, 3)], [[1], [2.0, 3]], [[1], None], [[1], [2**63, 3]]],
+    ),
+    (
+        Ragged(("int", "float")),
+        [[], [(1, 2.0), (3, 4.0)], [(5, 6.0)]],
+        [[[(1, 2.0)], [(3,)]], [[(1, 2.0)], [(3, 4)]], [[(1, 2.0)], [[3, 4.0]]]],
+    ),
+    (
+        Arrays(np.dtype(np.float64), 1),
+        [np.arange(3.0), np.arange(0.0), np.arange(2.0)],
+        [
+            [np.arange(3.0), np.arange(3)],
+            [np.arange(3.0), np.ones((2, 2))],
+            [np.arange(2.0), [1.0]],
+        ],
+    ),
+    (
+        Arrays(np.dtype(np.int16), 2),
+        [np.ones((1, 3), np.int16), np.zeros((4, 3), np.int16)],
+        [[np.ones((1, 3), np.int16), np.ones((1, 2), np.int16)], [np.ones(3, np.int16)]],
+    ),
 ]
+
+
+def array_leaves(form: Any) -> list[ArrayLeaf]:
+    if isinstance(form, Arrays):
+        rest = tuple(f"m{k}" for k in range(1, form.ndim))
+        places = [ArrayLeaf(np.dtype(np.int64), ("n",))] * 2
+        return [*places, ArrayLeaf(form.dtype, ("total", *rest))]
+    if isinstance(form, Ragged):
+        places = [ArrayLeaf(np.dtype(np.int64), ("n",))] * 2
+        inner = array_leaves(form.of)
+        return [*places, *(ArrayLeaf(leaf.dtype, ("total",)) for leaf in inner)]
+    leaves = []
+    for _, last in column_paths(form):
+        name = last.of if isinstance(last, Rows) else last
+        dims = ("n", "m") if isinstance(last, Rows) else ("n",)
+        leaves.append(ArrayLeaf(np.dtype(class_of_name(name)), dims))
+    return leaves
 
 
 def packing(form: Any) -> Linked:
     """An entry that gives the arrays of a list."""
-    leaves = []
-    for k, (_, last) in enumerate(column_paths(form)):
-        name = last.of if isinstance(last, Rows) else last
-        dims = ("n", "m") if isinstance(last, Rows) else ("n",)
-        leaf = ArrayLeaf(np.dtype(class_of_name(name)), dims)
-        leaves.append((PackedSource(FIRST, form, k), leaf))
+    found = enumerate(array_leaves(form))
+    leaves = [(PackedSource(FIRST, form, k), leaf) for k, leaf in found]
     outputs = tuple(map(OutLeaf, range(len(leaves))))
     return Linked(EntrySpec(tuple(leaves), 1, outputs=outputs, result="tuple"))
 
@@ -62,6 +106,18 @@ def test_columns_of_lists(form: Any, good: list[Any], bad: list[Any]) -> None:
             assert a.flags.writeable and a.flags.c_contiguous
         for other in (*bad, [], tuple(good), None, 1.0, type("Odd", (list,), {})(good)):
             assert entry(other) is native.MISS
+
+
+def test_columns_of_arrays_leak_nothing() -> None:
+    linked = packing(Arrays(F8, 1))
+    good, bad = [np.arange(3.0), np.arange(2.0)], [np.arange(3.0), np.ones((2, 2))]
+    linked.native(good)
+    gc.collect()
+    before = [sys.getrefcount(x) for x in (good, *good, F8, list, np.ndarray)]
+    for _ in range(200):
+        linked.native(good)
+        linked.native(bad)
+    assert [sys.getrefcount(x) for x in (good, *good, F8, list, np.ndarray)] == before
 
 
 def test_columns_leak_nothing() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.tracing.packed import PackedForm, pack
+from tracejit.frontend.tracing.packed import PackedForm, columns_of
 
 __all__ = [
     "MISSING",
@@ -186,7 +186,7 @@ class PackedRead:
         self.form, self.column = form, column
 
     def __call__(self, x: Any) -> Any:
-        arrays = pack(x, self.form) if x else None
+        arrays = columns_of(x, self.form)
         if arrays is None:
             raise TypeError("a list of other elements")
         return arrays[self.column]

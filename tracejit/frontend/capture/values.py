@@ -56,7 +56,17 @@ from tracejit.frontend.capture.reads import (
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.instances import is_instance, is_own_function, is_placed
-from tracejit.frontend.tracing.packed import FEW, PackedForm, Rows, pack, packed_form
+from tracejit.frontend.tracing.packed import (
+    FEW,
+    Arrays,
+    PackedForm,
+    Ragged,
+    Rows,
+    are_many,
+    joined_form,
+    pack,
+    packed_form,
+)
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     build_dataclass,
@@ -104,6 +114,9 @@ class Learned:
     #: Whether a trace has taken lists from outside as arrays, and whether none is to.
     packed: bool = False
     apart: bool = False
+    #: Whether a trace has met a list of arrays that one can hold, and whether one is to.
+    joinable: bool = False
+    joined: bool = False
     #: Functions that call themselves as often as data says: calls of them are nodes, or inlined.
     recursive: set[CodeType] = field(default_factory=set)
     inlined: set[CodeType] = field(default_factory=set)
@@ -172,7 +185,11 @@ class Capture:
         self.sites: dict[int, tuple[Any, Any]] = {}
         self.make_leaf = make_leaf
         #: Makes the stand-in of a list of numbers whose elements are in arrays.
-        self.make_list: Callable[[PackedForm, list[Any]], list[Any]] | None = None
+        self.grown_list: Callable[[PackedForm, Sequence[Any]], list[Any]] | None = None
+        #: Whether the lists in a list are read as an array, and have no places of their own.
+        self.holds_rows = False
+        #: The arrays of what is in lists of arrays.
+        self.pools: list[Any] = []
         self.inputs: list[Source] = []
         #: (namespace, name, value or MISSING) of exempt names.
         self.bindings: list[tuple[dict[str, Any], str, Any]] = []
@@ -638,8 +655,16 @@ class Capture:
     def _packed(self, source: Source, value: list[Any]) -> list[Any] | None:
         """The stand-in of a list of many numbers, as arrays; None for any other."""
         few = 0 if source.label in self.learned.varying else FEW
-        form = None if self.learned.apart else packed_form(value, few)
-        if form is None or isinstance(form, Rows) or self.make_list is None:
+        form: PackedForm | None = None
+        if value and type(value[0]) is np.ndarray:
+            form = joined_form(value, few)
+            at_once = form is not None and not self.learned.apart and are_many(value)
+            if form is not None and not self.learned.joined and not at_once:
+                self.learned.joinable = True
+                return None
+        elif not self.learned.apart:
+            form = packed_form(value, few)
+        if form is None or self.grown_list is None:
             return None
         arrays = pack(value, form)
         if arrays is None:
@@ -650,9 +675,17 @@ class Capture:
         for k, array in enumerate(arrays):
             read = PackedRead(form, k)
             columns.append(self.reach(self.step(source, ("packed", k), read, f"[{k}]", array)))
-        new = source.placeholder = self.make_list(form, columns)
+        new = source.placeholder = self.packed_list(form, columns)
         self._note_container(new, source)
         return new
+
+    def packed_list(self, form: PackedForm, columns: Sequence[Any]) -> list[Any]:
+        """The stand-in of a list whose elements are in arrays."""
+        assert self.grown_list is not None
+        self.holds_rows |= isinstance(form, (Rows, Ragged))
+        if isinstance(form, Arrays):
+            self.pools.append(columns[-1])
+        return self.grown_list(form, columns)
 
     def _note_container(self, new: Any, source: Source) -> None:
         self.add_rebuilt(new)
@@ -700,13 +733,14 @@ class Capture:
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
         self.by_place.clear()
+        self.pools.clear()
         self._unread.clear()
         self._leaves.clear()
         self.functions.forget()
         self.created.clear()
         self.arguments.clear()
         self._order.clear()
-        del self.make_leaf, self.make_list, self.trace
+        del self.make_leaf, self.grown_list, self.trace
 
     @property
     def reads_leaves(self) -> bool:

@@ -33,6 +33,7 @@ from tracejit.frontend.tracing.grown import (
     Element,
     Form,
     Grown,
+    Pooled,
     Record,
     fits,
     form_of,
@@ -366,7 +367,10 @@ def _picked(interpreter: Interpreter, x: Any, k: Any, first: int = 0) -> Any:
 def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     """`x[key]`."""
     if type(key) is not slice:
-        return x[0].at(position(interpreter, x, key))
+        found = x[0].at(position(interpreter, x, key))
+        if isinstance(x[0].form, Pooled):
+            x[0].form.read[id(found)] = found, key
+        return found
     require_index(key)
     trace = here()
     parts = [wrap(trace, array[key].copy().value()) for array in prefixes(x)]
@@ -380,6 +384,10 @@ def _made(interpreter: Interpreter, form: Form, arrays: list[Any]) -> Any:
 
 def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> None:
     """`x[key] = value`."""
+    if isinstance(x[0].form, Pooled):
+        found, read_by = x[0].form.read.get(id(value), (None, None))
+        if found is not None and read_by is key:
+            return  # As `x[key] += 1` does: it is there.
     _mutable(interpreter, x)
     k, columns = position(interpreter, x, key), _columns(interpreter, x, _settled(value))
     for array, column in zip(x[0].arrays, columns, strict=True):
@@ -506,7 +514,7 @@ def array_of(x: list[Any]) -> TracedArray:
         made = wrap(trace, value)
         assert isinstance(made, TracedArray)
         return made
-    parts = form.kinds if isinstance(form, Choice) else form.parts
+    parts = form.kinds if isinstance(form, Choice) else getattr(form, "parts", (None,))
     if not all(isinstance(part, Element) and not part.shape for part in parts):
         raise TraceError("TJ004", "an array of a list of tuples or arrays", user_line())
     _refuse_empty(size_of(x))

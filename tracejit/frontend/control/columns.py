@@ -18,6 +18,7 @@ from tracejit.frontend.tracing.grown import (
     Constant,
     Element,
     Form,
+    Pooled,
     Record,
     fits,
     form_of,
@@ -49,6 +50,8 @@ def columns_of(interpreter: Interpreter, form: Form, x: Any) -> Iterator[Any]:
                 yield from map(_zero, leaves_in(kind))
             else:
                 yield from columns_of(interpreter, kind, value)
+    elif isinstance(form, Pooled):
+        raise TraceError("TJ005", "a list of lists from outside that gets another", user_line())
     elif isinstance(form, Element):
         yield _stacked(interpreter, form, x) if form.kind == "list" else x
     else:

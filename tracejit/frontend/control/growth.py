@@ -400,7 +400,7 @@ def packed(interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim) ->
         for new, held in zip(arrays, recast(x[0].form, form, cut), strict=True):
             if held is not None:
                 new[: held.shape[0]] = held
-        return [Grown(interpreter, form, arrays, x[0].owned), length]
+        return [Grown(interpreter, form, arrays, x[0].owned, x[0].is_row), length]
     columns = zip(*(columns_of(interpreter, form, v) for v in x), strict=True)
     for array, column in zip(arrays, columns, strict=bool(x)):
         array[: len(x)] = lift(list(column))
@@ -434,10 +434,11 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
     if rooms[0] != rooms[1]:
         phis.both_sizes(*rooms)
     length, owned = phis.merge(before, after), first.owned and second.owned
+    is_row = first.is_row or second.is_row
 
     def made(outs: Sequence[Value]) -> list[Any]:
         arrays: list[Any] = [wrap(phis.parent, outs[k]) for k in places]
-        return [Grown(interpreter, form, arrays, owned), length(outs)]
+        return [Grown(interpreter, form, arrays, owned, is_row), length(outs)]
 
     return made
 

@@ -78,7 +78,7 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
     """(class, keys, children) of a container whose parts can be joined; None for anything else."""
     cls = type(x)
     if is_grown(x):
-        return cls, (x[0].form,), [*x[0].arrays, x[1]]
+        return cls, (x[0].form, x[0].is_row), [*x[0].arrays, x[1]]
     if cls in (tuple, list) or is_namedtuple(cls):
         return cls, (), list(x)
     if cls is dict:
@@ -95,7 +95,8 @@ def rebuild(interpreter: Interpreter, cls: type, keys: tuple[Any, ...], children
     """A new container of the class, made inside the trace."""
     if cls is list and keys:
         *arrays, length = children
-        return interpreter.allocate([Grown(interpreter, keys[0], arrays, False), length])
+        form, is_row = keys
+        return interpreter.allocate([Grown(interpreter, form, arrays, False, is_row), length])
     if cls is list:
         return interpreter.allocate(children)
     if cls is dict:

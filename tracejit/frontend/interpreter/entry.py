@@ -42,7 +42,8 @@ from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.grown import grown_list
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
-from tracejit.frontend.tracing.trace import Trace
+from tracejit.frontend.tracing.trace import Trace, user_line
+from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.frontend.tracing.union import Unreachable
 
 __all__ = ["Store", "TracedResult", "trace_function"]
@@ -93,21 +94,27 @@ def trace_function(
         names = leaf_names(tree, parameters)
         tracers = list(map(make_leaf, leaves, names))
         capture.add_leaves(leaves, names)
-        capture.make_list = partial(grown_list, interpreter)
+        capture.grown_list = partial(grown_list, interpreter)
         args, kwargs = unflatten(
-            tree, tracers, capture.add_rebuilt, capture.add_argument, capture.make_list
+            tree, tracers, capture.add_rebuilt, capture.add_argument, capture.packed_list
         )
         capture.add_containers((args, kwargs))
         capture.add_argument(f)
         try:
             result = interpreter.call(f, *args, **kwargs)
             changes = list(interpreter.state.changes())
+            pools = [pool for pool in capture.pools if pool.storage.written]
+            changes += [Change(None, "arrays", None, pool) for pool in pools]
         except Unreachable:
             result, changes = None, []
         if changes:
             result = (narrow_bound(result), *(change.value for change in changes))
         out, out_tree = _flattened(result, interpreter, code)
+        _require_arrays_stay(capture, out)
         stores = tuple(_store(capture, change) for change in changes)
+        if capture.holds_rows and any(s.kind in ("element", "tail", "contents") for s in stores):
+            # It may be one of those that are read as an array.
+            raise TraceError("TJ005", "lists in a list, and a list that changes", user_line())
     except TraceError as e:
         e.where = e.where or _innermost_place(e)
         raise
@@ -120,7 +127,19 @@ def trace_function(
     return TracedResult(out, out_tree, capture, stores, interpreter.operations)
 
 
+def _require_arrays_stay(capture: Capture, out: Sequence[Any]) -> None:
+    """Raise TraceError for a result that is an array of a list whose arrays are copied into one."""
+    pools = {pool.storage for pool in capture.pools}
+    for x in out:
+        if not isinstance(x, TracedArray) or any(x is pool for pool in capture.pools):
+            continue
+        if not pools.isdisjoint(x.storage.roots()):
+            raise TraceError("TJ005", "an array of a list from outside as a result", user_line())
+
+
 def _store(capture: Capture, change: Change) -> Store:
+    if change.kind == "arrays":
+        return Store(None, change.kind, change.key)
     if isinstance(change.owner, Source):
         return Store(capture.leaf_of(change.owner), change.kind, change.key)
     place = capture.place_of(change.owner)
@@ -135,7 +154,8 @@ def _flattened(
         result = narrow_bound(result)
         capture = interpreter.capture
         places = capture.is_outside, capture.place_of
-        return flatten_result(result, interpreter.is_local, *places, interpreter.shared)
+        is_local, shared = interpreter.is_local, interpreter.shared
+        return flatten_result(result, is_local, *places, shared, capture.holds_rows)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

@@ -15,7 +15,9 @@ from tracejit.frontend.tracing.grown import (
     Choice,
     Constant,
     Form,
+    Pooled,
     Record,
+    holds_rows,
     is_grown,
     leaves_in,
     prefixes,
@@ -55,15 +57,17 @@ def flatten_result(
     outside: Callable[[Any], bool],
     place_of: Callable[[Any], int | None],
     shared: Container[int] = (),
+    rows_stay: bool = False,
 ) -> tuple[list[Any], TreeDef]:
     """The traced leaves of a result (tracers, sizes, `Given`), and the tree with what is static.
 
     `made` says whether a container was made inside the trace, `outside` whether an object is one
     from outside that may be handed back, `place_of` which leaf of the call it is, if it is known by
-    that, and `shared` has the ids of lists that grown ones hold. Raises TraceError for any other
-    list, dict, dataclass or object.
+    that, `shared` has the ids of lists that grown ones hold, and `rows_stay` says that lists which
+    are elements of others must not come out. Raises TraceError for any other list, dict, dataclass
+    or object.
     """
-    flattener = _ResultFlattener(made, outside, place_of)
+    flattener = _ResultFlattener(made, outside, place_of, rows_stay)
     flattener.count(result)
     root = flattener.node(result)
     arrays = [x for x in flattener.leaves if isinstance(x, TracedArray)]
@@ -76,6 +80,7 @@ def flatten_result(
 
 def _boxed_form(form: Form) -> Any:
     """A form as `boxed` takes it."""
+    assert not isinstance(form, Pooled)
     if isinstance(form, Constant):
         return "constant", form.value
     if isinstance(form, (Choice, Record)):
@@ -95,9 +100,11 @@ class _ResultFlattener(Flattener):
         made: Callable[[Any], bool],
         outside: Callable[[Any], bool],
         place_of: Callable[[Any], int | None],
+        rows_stay: bool,
     ) -> None:
         super().__init__()
         self.made, self.outside, self.place_of = made, outside, place_of
+        self.rows_stay = rows_stay
         self._given: dict[int, Given] = {}
         #: Whether there is a list made of arrays whose elements are no numbers.
         self.holds = False
@@ -174,6 +181,8 @@ class _ResultFlattener(Flattener):
     def grown(self, x: list[Any]) -> Boxed:
         """A list that grows with data: as arrays, of which each call makes a new one."""
         self.once(x)
+        if self.rows_stay and holds_rows(x):
+            raise TraceError("TJ005", "a list that is in a list from outside", user_line())
         if not x[0].owned and any(leaf.shape for leaf in leaves_in(x[0].form)):
             raise TraceError("TJ005", "a list of arrays that others may hold, too", user_line())
         self.holds |= any(leaf.shape for leaf in leaves_in(x[0].form))

@@ -8,14 +8,14 @@ no operation takes.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.packed import PackedForm, Rows, class_of_name
+from tracejit.frontend.tracing.packed import Arrays, PackedForm, Ragged, Rows, class_of_name
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
@@ -30,11 +30,13 @@ __all__ = [
     "Element",
     "Form",
     "Grown",
+    "Pooled",
     "Record",
     "element_of",
     "fits",
     "form_of",
     "grown_list",
+    "holds_rows",
     "is_grown",
     "joined_form",
     "leaves_in",
@@ -84,29 +86,51 @@ class Choice:
     kinds: tuple[Element | Record | Constant, ...]
 
 
-Form: TypeAlias = Element | Record | Constant | Choice
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Lists or arrays of any length, from outside: two arrays say where each begins in `pools`, and
+    its size. What is in other pools is of another form.
+    """
+
+    #: The form of what is in the lists; None for arrays.
+    inner: Element | Record | None
+    pools: tuple[TracedArray, ...]
+    #: id -> (an array that was read from the list, by which key).
+    read: dict[int, tuple[TracedArray, Any]] = field(default_factory=dict)
+
+
+Form: TypeAlias = Element | Record | Constant | Choice | Pooled
 
 #: The array that says which kind an element of a `Choice` is of.
 _TAG = Element("scalar", np.dtype(np.int8))
+#: The arrays that say where in others an element begins, and how long it is.
+_PLACE = Element("scalar", np.dtype(np.int64))
 
 
 class Grown:
     """What a grown list holds: a form, and an array for each element in it, in order."""
 
-    __slots__ = ("arrays", "form", "interpreter", "owned")
+    __slots__ = ("arrays", "form", "interpreter", "is_row", "owned")
 
     def __init__(
-        self, interpreter: Any, form: Form, arrays: Sequence[TracedArray], owned: bool = True
+        self,
+        interpreter: Any,
+        form: Form,
+        arrays: Sequence[TracedArray],
+        owned: bool = True,
+        is_row: bool = False,
     ) -> None:
         self.interpreter, self.form, self.arrays = interpreter, form, list(arrays)
         #: Whether nothing else holds the arrays that are its elements.
         self.owned = owned
+        #: Whether this may be an element of another list.
+        self.is_row = is_row
 
     def with_arrays(self, arrays: Sequence[TracedArray]) -> Grown:
         """The same with other arrays."""
         if all(map(operator.is_, arrays, self.arrays)):
             return self
-        return Grown(self.interpreter, self.form, arrays, self.owned)
+        return Grown(self.interpreter, self.form, arrays, self.owned, self.is_row)
 
     def at(self, k: Any) -> Any:
         """The element at a place where there is one."""
@@ -125,22 +149,33 @@ def is_grown(x: Any) -> bool:
 
 def grown_list(interpreter: Any, form: PackedForm, arrays: Sequence[TracedArray]) -> list[Any]:
     """The stand-in of a list whose elements are in arrays."""
-    forms = iter(arrays)
+    found: Form
+    if isinstance(form, Rows):
+        number = _number_or_tuple(form.of)
+        assert isinstance(number, Element)
+        found = Element("list", number.dtype, arrays[0].type.shape[1:], number)
+    elif isinstance(form, Ragged):
+        found = Pooled(_number_or_tuple(form.of), tuple(arrays[2:]))
+        arrays = arrays[:2]
+    elif isinstance(form, Arrays):
+        found = Pooled(None, tuple(arrays[2:]))
+        arrays = arrays[:2]
+    else:
+        found = _number_or_tuple(form)
+    return [Grown(interpreter, found, arrays), arrays[0].shape[0]]
 
-    def of(form: PackedForm) -> Form:
-        if isinstance(form, tuple):
-            return Record(tuple, tuple(map(of, form)))
-        shape = next(forms).type.shape
-        if isinstance(form, Rows):
-            return Element("list", _number(form.of).dtype, shape[1:], _number(form.of))
-        return _number(form)
 
-    return [Grown(interpreter, of(form), arrays), arrays[0].shape[0]]
-
-
-def _number(name: str) -> Element:
-    cls = class_of_name(name)
+def _number_or_tuple(form: str | tuple[Any, ...]) -> Element | Record:
+    if isinstance(form, tuple):
+        return Record(tuple, tuple(map(_number_or_tuple, form)))
+    cls = class_of_name(form)
     return Element(_PYTHON.get(cls, "scalar"), np.dtype(cls))
+
+
+def holds_rows(x: list[Any]) -> bool:
+    """Whether a grown list is an element of another one, or has lists for elements."""
+    form = x[0].form
+    return x[0].is_row or isinstance(form, Pooled) or any(e.kind == "list" for e in leaves_in(form))
 
 
 def size_of(x: list[Any]) -> Any:
@@ -167,6 +202,8 @@ def leaves_in(form: Form) -> Iterator[Element]:
     elif isinstance(form, Record):
         for part in form.parts:
             yield from leaves_in(part)
+    elif isinstance(form, Pooled):
+        yield from (_PLACE, _PLACE)
 
 
 def form_of(x: Any) -> Form | None:
@@ -226,6 +263,8 @@ def joined_form(*forms: Form | None) -> Form | None:
 
 
 def _joined(a: Form, b: Form) -> Form | None:
+    if isinstance(a, Pooled) or isinstance(b, Pooled):
+        return None
     if _alike(a, b):
         return _joined_parts(a, b)  # type: ignore[arg-type]
     kinds = list(_kinds_in(a))
@@ -241,7 +280,7 @@ def _joined(a: Form, b: Form) -> Form | None:
     return Choice(tuple(kinds)) if len(kinds) <= _KINDS else None
 
 
-def _kinds_in(form: Form) -> Sequence[Element | Record | Constant]:
+def _kinds_in(form: Element | Record | Constant | Choice) -> Sequence[Element | Record | Constant]:
     return form.kinds if isinstance(form, Choice) else (form,)
 
 
@@ -270,21 +309,36 @@ def element_of(interpreter: Any, form: Form, columns: Iterator[Any]) -> Any:
         return form.value
     if isinstance(form, Choice):
         return _chosen(interpreter, form, columns)
+    if isinstance(form, Pooled):
+        start, size = next(columns), next(columns)
+        held = [pool[start : start + size] for pool in form.pools]
+        return held[0] if form.inner is None else _row(interpreter, form.inner, held)
     value = next(columns)
     if form.kind == "scalar":
         return value
-    trace = here()
-    if form.kind in ("array", "list"):
-        # Whoever stores into it would have to store into every other place that holds it.
-        made = TracedArray(trace, Storage(trace, value.value(), -1))
-        made.storage.listed = True
-        if form.kind == "array":
-            return made
+    if form.kind == "array":
+        return _listed(value)
+    if form.kind == "list":
         assert form.inner is not None
-        length = made.shape[0]
-        rows = Grown(interpreter, form.inner, [made], False)
-        return interpreter.share(interpreter.allocate([rows, length]))
+        return _row(interpreter, form.inner, [value])
+    trace = here()
     return wrap(trace, trace.emit("py_scalar", (value.value(),), kind=form.kind))
+
+
+def _row(interpreter: Any, form: Form, arrays: Iterable[TracedArray]) -> Any:
+    """A list that is an element of another one."""
+    held = [*map(_listed, arrays)]
+    grown = Grown(interpreter, form, held, owned=False, is_row=True)
+    return interpreter.share(interpreter.allocate([grown, held[0].shape[0]]))
+
+
+def _listed(x: TracedArray) -> TracedArray:
+    """An array that a list holds: whoever stores into it would have to store into every other place
+    that holds it."""
+    trace = here()
+    made = TracedArray(trace, Storage(trace, x.value(), -1))
+    made.storage.listed = True
+    return made
 
 
 def _chosen(interpreter: Any, form: Choice, columns: Iterator[Any]) -> Any:

@@ -1,14 +1,16 @@
 """Lists of numbers, or of tuples or rows of numbers, as arrays: what a call is given of a long one.
 
 The form of such a list is that of its elements: the name of a number's class ("float"), a tuple of
-forms for tuples of that many parts, or a `Rows` for lists that all have one length. It says nothing
-about how long the lists are, and has one array for each class of numbers in it, in order.
+forms for tuples of that many parts, a `Rows` for lists that all have one length, or a `Ragged` for
+lists of any length. It says nothing about how long the lists are, and has one array for each class
+of numbers in it, in order; that of ragged rows has two before, where each row begins in the others
+and how long it is. Lists of arrays have the form `Arrays`, and a copy of all that is in these.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,17 +18,25 @@ import numpy as np
 
 __all__ = [
     "FEW",
+    "Arrays",
+    "JoinedArrays",
     "PackedForm",
     "PackedList",
+    "Ragged",
     "Rows",
+    "are_many",
     "class_of_name",
     "column_paths",
+    "columns_of",
+    "joined_form",
     "pack",
     "packed_form",
 ]
 
 #: Up to so many numbers in a list are taken one by one.
 FEW = 16
+#: More arrays than that are copied into one if they have no more elements than that on average.
+_MANY, _SMALL = 64, 4096
 
 _CLASSES: dict[str, type] = {
     **{cls.__name__: cls for cls in (bool, int, float, complex)},
@@ -42,7 +52,45 @@ class Rows:
     of: str
 
 
-PackedForm: TypeAlias = str | Rows | tuple[Any, ...]
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Lists whose elements have a form, of any length."""
+
+    of: str | tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """Arrays whose axes but the first have the same sizes."""
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+
+PackedForm: TypeAlias = str | Rows | Ragged | Arrays | tuple[Any, ...]
+
+
+class JoinedArrays:
+    """What `array` is a view of, which has one array after the other in it."""
+
+    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.arrays, self._joined = tuple(arrays), np.concatenate(arrays)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._joined.__array_interface__
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The elements, as an array by which this can be found."""
+        return np.asarray(self)
+
+    def write_back(self) -> None:
+        """Give the arrays the elements that are here now."""
+        first = 0
+        for array in self.arrays:
+            array[...] = self._joined[first : first + len(array)]
+            first += len(array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +112,51 @@ def packed_form(values: list[Any], few: int = FEW) -> PackedForm | None:
         return None
     first = values[0]
     if type(first) is list:
-        count = len(values) * len(first)
-        return Rows(_NAMES[type(first[0])]) if count > few and type(first[0]) in _NAMES else None
+        return _form_of_rows(values, few)
     return _form_of(first, 0) if len(values) > few else None
 
 
-def _form_of(x: Any, depth: int) -> PackedForm | None:
+def joined_form(values: list[Any], few: int = FEW) -> Arrays | None:
+    """The form of a list of more than `few` arrays that can be copied into one."""
+    if len(values) <= few or set(map(type, values)) != {np.ndarray}:
+        return None
+    first = values[0]
+    form = Arrays(first.dtype, first.ndim)
+    return form if first.dtype.kind in "biufc" and _join(values, form) is not None else None
+
+
+def are_many(values: list[Any]) -> bool:
+    """Whether arrays are better copied than known one by one: they are many, and small."""
+    return len(values) > _MANY and sum(x.size for x in values) <= _SMALL * len(values)
+
+
+def _join(values: list[Any], form: Arrays) -> list[np.ndarray[Any, Any]] | None:
+    if form.ndim < 1 or not form.dtype.isnative:
+        return None
+    rest = getattr(values[0], "shape", ())[1:]
+    sizes = []
+    for x in values:
+        if type(x) is not np.ndarray or x.dtype != form.dtype or x.ndim != form.ndim:
+            return None
+        if x.shape[1:] != rest:
+            return None
+        sizes.append(len(x))
+    joined, counts = JoinedArrays(values).array, np.array(sizes, np.int64)
+    return [np.cumsum(counts) - counts, counts, joined] if joined.size else None
+
+
+def _form_of_rows(values: list[Any], few: int) -> Rows | Ragged | None:
+    if set(map(type, values)) != {list}:
+        return None
+    sizes = [*map(len, values)]
+    row = next(filter(None, values), None)
+    of = None if row is None or sum(sizes) <= few else _form_of(row[0], 0)
+    if isinstance(of, str) and min(sizes) == max(sizes):
+        return Rows(of)
+    return None if of is None else Ragged(of)
+
+
+def _form_of(x: Any, depth: int) -> str | tuple[Any, ...] | None:
     if type(x) is not tuple:
         return _NAMES.get(type(x))
     parts = tuple(_form_of(v, depth + 1) for v in x) if depth < 4 else ()
@@ -83,6 +170,15 @@ def pack(values: list[Any], form: PackedForm) -> list[np.ndarray[Any, Any]] | No
             return None
         joined = _column(list(itertools.chain.from_iterable(values)), form.of)
         return None if joined is None else [joined.reshape(len(values), -1)]
+    if isinstance(form, Arrays):
+        return _join(values, form)
+    if isinstance(form, Ragged):
+        if set(map(type, values)) != {list}:
+            return None
+        sizes = np.array([*map(len, values)], np.int64)
+        held = list(itertools.chain.from_iterable(values))
+        columns = pack(held, form.of) if held else None
+        return None if columns is None else [np.cumsum(sizes) - sizes, sizes, *columns]
     if isinstance(form, str):
         column = _column(values, form)
         return None if column is None else [column]
@@ -97,6 +193,12 @@ def pack(values: list[Any], form: PackedForm) -> list[np.ndarray[Any, Any]] | No
     return out
 
 
+def columns_of(values: Any, form: PackedForm) -> tuple[np.ndarray[Any, Any], ...] | None:
+    """The arrays of what has to be a list that is not empty; None where they do not fit."""
+    arrays = pack(values, form) if type(values) is list and values else None
+    return None if arrays is None else tuple(arrays)
+
+
 def _column(values: list[Any], name: str) -> np.ndarray[Any, Any] | None:
     cls = _CLASSES[name]
     if set(map(type, values)) != {cls}:
@@ -107,7 +209,9 @@ def _column(values: list[Any], name: str) -> np.ndarray[Any, Any] | None:
         return None
 
 
-def column_paths(form: PackedForm) -> Iterator[tuple[tuple[tuple[int, int], ...], str | Rows]]:
+def column_paths(
+    form: str | Rows | tuple[Any, ...],
+) -> Iterator[tuple[tuple[tuple[int, int], ...], str | Rows]]:
     """For each array, the way from an element to what is in it: (size of a tuple, index), and what
     is there."""
     if not isinstance(form, tuple):

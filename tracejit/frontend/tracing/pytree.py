@@ -18,7 +18,15 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.boxed import boxed
 from tracejit.frontend.tracing.instances import is_placed
-from tracejit.frontend.tracing.packed import PackedForm, PackedList, Rows, pack, packed_form
+from tracejit.frontend.tracing.packed import (
+    Arrays,
+    PackedForm,
+    PackedList,
+    are_many,
+    joined_form,
+    pack,
+    packed_form,
+)
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
@@ -41,7 +49,6 @@ __all__ = [
     "dataclass_fields",
     "flatten",
     "holds_made",
-    "holds_rows",
     "is_constant",
     "is_default",
     "is_made",
@@ -189,12 +196,13 @@ class Made:
 class TreeDef:
     """The structure around `count` leaves."""
 
-    __slots__ = ("_hash", "count", "packed", "root")
+    __slots__ = ("_hash", "count", "joinable", "packed", "root")
 
-    def __init__(self, root: _Node, count: int, packed: int = 0) -> None:
+    def __init__(self, root: _Node, count: int, packed: int = 0, joinable: bool = False) -> None:
         self.root, self.count = root, count
-        #: How many numbers of lists are in arrays, at the call that this is the structure of.
-        self.packed = packed
+        #: How many numbers or arrays of lists are in arrays, at the call that this is the structure
+        #: of, and whether there are lists of arrays that can be.
+        self.packed, self.joinable = packed, joinable
         self._hash = hash(root)
 
     def __eq__(self, other: object) -> bool:
@@ -354,24 +362,37 @@ class _ArgumentFlattener(Flattener):
     """Instances are leaves: what a call reads of them is looked up by the trace.
 
     Lists of more than `few` numbers become arrays, which are leaves; `packed` counts the numbers.
+    Lists of arrays do where they are to be `joined`; `joinable` says whether there are any.
     """
 
-    def __init__(self, few: int | None) -> None:
+    def __init__(self, few: int | None, joined: bool) -> None:
         super().__init__()
-        self.few, self.packed = few, 0
+        self.few, self.joined = few, joined
+        self.packed, self.joinable = 0, False
 
     def node(self, x: Any) -> Any:
-        if self.few is not None and type(x) is list:
+        if type(x) is not list or not x:
+            return super().node(x)
+        form: PackedForm | None = None
+        if type(x[0]) is np.ndarray:
+            form = joined_form(x)
+            at_once = form is not None and self.few is not None and are_many(x)
+            self.joinable |= form is not None and not at_once
+            if not (self.joined or at_once):
+                return super().node(x)
+        elif self.few is not None:
             form = packed_form(x, self.few)
-            arrays = None if form is None else pack(x, form)
-            if form is not None and arrays is not None:
-                self.once(x)
-                for row in x if type(x[0]) is list else ():
-                    self.once(row)
-                self.leaves += arrays
-                self.packed += sum(array.size for array in arrays)
-                return (PackedList(form), (), (LEAF,) * len(arrays))
-        return super().node(x)
+        if form is None:
+            return super().node(x)
+        arrays = pack(x, form)
+        if arrays is None:
+            return super().node(x)
+        self.once(x)
+        for row in x if type(x[0]) is list else ():
+            self.once(row)
+        self.leaves += arrays
+        self.packed += len(x) if isinstance(form, Arrays) else sum(a.size for a in arrays)
+        return (PackedList(form), (), (LEAF,) * len(arrays))
 
     def other(self, x: Any) -> Any:
         if is_placed(x):
@@ -413,12 +434,13 @@ def _is_constant_key(key: Any) -> bool:
 
 
 def flatten(
-    args: Sequence[Any], kwargs: Mapping[str, Any], few: int | None = None
+    args: Sequence[Any], kwargs: Mapping[str, Any], few: int | None = None, joined: bool = False
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a call's arguments (arrays, numbers, instances) and their tree.
 
     Lists of more than `few` numbers are leaves, too, as arrays with copies of what they hold; None
-    takes all lists apart. The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for
+    takes all lists apart. Where they are to be `joined`, lists of arrays are leaves as well. The
+    tree's root is the pair (args, kwargs). Raises TraceError TJ003 for
     arrays that a graph cannot hold, for a list, dict or dataclass that occurs twice, and for
     containers nested very deeply.
     """
@@ -427,11 +449,12 @@ def flatten(
             if type(x) is np.ndarray and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
         return list(args), _only_leaves(len(args))
-    flattener = _ArgumentFlattener(few)
+    flattener = _ArgumentFlattener(few, joined)
     node = flattener.node
     positional = (tuple, (), tuple([node(x) for x in args]))
     root = (tuple, (), (positional, node(kwargs)))
-    return flattener.leaves, TreeDef(root, len(flattener.leaves), flattener.packed)
+    tree = TreeDef(root, len(flattener.leaves), flattener.packed, flattener.joinable)
+    return flattener.leaves, tree
 
 
 @functools.lru_cache(maxsize=64)
@@ -552,15 +575,6 @@ def holds_made(node: _Node) -> bool:
     if isinstance(node, tuple):
         return node[0] is Made or any(map(holds_made, node[2]))
     return is_made(node)
-
-
-def holds_rows(node: _Node) -> bool:
-    """Whether a list of lists is taken as an array in a tree of arguments."""
-    if not isinstance(node, tuple):
-        return False
-    cls, _, children = node
-    of_rows = isinstance(cls, PackedList) and isinstance(cls.form, Rows)
-    return of_rows or any(map(holds_rows, children))
 
 
 def _plain_key(key: Any) -> Any:

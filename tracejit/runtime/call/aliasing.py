@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf
 
-__all__ = ["byte_range", "collision", "overlaps_itself", "why_not_written"]
+__all__ = ["are_apart", "byte_range", "collision", "overlaps_itself", "why_not_written"]
 
 
 def byte_range(array: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -45,6 +46,8 @@ def collision(
 ) -> tuple[int, int] | None:
     """Two arrays of which one is written to and that may share memory; twice the same for one that
     overlaps itself."""
+    if any(isinstance(x.base, JoinedArrays) for x in arrays):
+        return _collision_of_joined(arrays, written)
     ranges = list(map(byte_range, arrays))
     for i, (low, high) in enumerate(ranges):
         if not written[i] or low == high:
@@ -55,6 +58,48 @@ def collision(
             if i != j and low < other_high and other_low < high:
                 return i, j
     return None
+
+
+def are_apart(*given: Any) -> bool:
+    """Whether arrays do not collide; behind each stands whether it is written to."""
+    return collision(given[::2], given[1::2]) is None
+
+
+def _collision_of_joined(
+    arrays: Sequence[np.ndarray[Any, Any]], written: Sequence[bool]
+) -> tuple[int, int] | None:
+    """As `collision`, where arrays may be copies of several, in whose place these count."""
+    if not any(written) or _own_their_memory(arrays):
+        return None
+    parts: list[tuple[int, int, int]] = []
+    for i, x in enumerate(arrays):
+        for part in x.base.arrays if isinstance(x.base, JoinedArrays) else (x,):
+            if written[i] and (overlaps_itself(part) or not part.flags.writeable):
+                return i, i
+            parts.append((*byte_range(part), i))
+    reached, reached_by = {False: 0, True: 0}, {False: 0, True: 0}
+    for low, high, i in sorted(parts):
+        for other in (False, True):
+            # Two of which none is written to may share memory.
+            if (written[i] or other) and low < min(high, reached[other]):
+                return i, reached_by[other]
+        if high > reached[written[i]]:
+            reached[written[i]], reached_by[written[i]] = high, i
+    return None
+
+
+def _own_their_memory(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Whether all of these, or those that they are copies of, are seen to have memory of their own
+    that can be written to."""
+    seen: set[int] = set()
+    count = 0
+    for x in arrays:
+        for part in x.base.arrays if isinstance(x.base, JoinedArrays) else (x,):
+            if part.base is not None or not part.flags.carray:
+                return False
+            seen.add(id(part))
+            count += 1
+    return len(seen) == count
 
 
 def why_not_written(

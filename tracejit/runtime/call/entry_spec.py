@@ -97,6 +97,8 @@ class ArrayLeaf:
     strides: tuple[int | str, ...] = ()
     order: tuple[int, ...] = ()
     writeable: bool = False
+    #: Whether it is a copy of other arrays, in whose memory is what is written to it in the end.
+    joined: bool = False
 
     def __post_init__(self) -> None:
         axes = len(self.dims)

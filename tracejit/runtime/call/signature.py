@@ -16,6 +16,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.instances import is_own_function, is_own_method, is_placed
+from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
@@ -250,7 +251,8 @@ def _array_leaf(
 ) -> ArrayLeaf:
     layout = _layout(x)
     if layout != "A":
-        return ArrayLeaf(x.dtype, dims, layout)  # type: ignore[arg-type]
+        joined = isinstance(x.base, JoinedArrays)
+        return ArrayLeaf(x.dtype, dims, layout, joined=joined)  # type: ignore[arg-type]
     steps: list[int | str] = []
     for axis, s in enumerate(x.strides):
         step: int | str | None = _fixed_step(x, axis)

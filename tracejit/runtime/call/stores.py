@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.union import UNBOUND
 
 __all__ = ["STORED_NATIVELY", "store_value"]
@@ -33,6 +34,9 @@ def store_value(owner: Any, kind: str, key: Any, value: Any) -> None:
             owner.extend(value)
         case "tail":
             owner[key:] = value
+        case "arrays":
+            assert isinstance(value.base, JoinedArrays)
+            value.base.write_back()
         case _:
             owner.clear()
             owner.update(value)

@@ -16,7 +16,7 @@ from tracejit.frontend.containers.tables import Tabled, fits_table
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import flatten, holds_made, holds_rows
+from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.reasons import reason_for
@@ -61,6 +61,7 @@ def _trace(
                 recursive=learned.recursive,
                 inlined=learned.inlined,
                 apart=learned.apart,
+                joined=learned.joined,
                 tables=learned.tables,
             )
         known.plain_lists, known.grew, known.packed = plain, False, False
@@ -89,6 +90,8 @@ def _trace(
         except GivenTwice:
             raise
         except Exception as e:
+            if known.joinable and not learned.joined:
+                return _joined(learned, e, lambda: attempt(scalars_static))
             if known.packed and not learned.apart:
                 return _taken_apart(learned, e, lambda: attempt(scalars_static))
             if not isinstance(e, TraceError):
@@ -101,12 +104,6 @@ def _trace(
             return _plainly(e, bool(known.tables), lambda: attempt(scalars_static))
         if traced.capture is not None and traced.capture.is_given_twice(call):
             raise GivenTwice
-        if holds_rows(tree.root):
-            # A list that changes, or comes out, may be one of those in another list.
-            changed = any(s.kind in ("element", "tail") for s in traced.stores)
-            if changed or holds_made(traced.tree.root):
-                what = "lists in a list, and a list that changes or is a result"
-                raise TraceError("TJ005", what, user_line())
         return traced, chosen
 
     for variant in structure.variants:
@@ -141,6 +138,19 @@ def _taken_apart(
         return attempt()
     except Exception:
         learned.apart = False
+        raise error from None
+
+
+def _joined(
+    learned: Learned, error: Exception, attempt: Callable[[], tuple[Traced, Specialization]]
+) -> tuple[Traced, Specialization]:
+    """Another attempt, in which lists of arrays from outside are arrays. Raises `error` if it
+    fails."""
+    learned.joined = True
+    try:
+        return attempt()
+    except Exception:
+        learned.joined = False
         raise error from None
 
 

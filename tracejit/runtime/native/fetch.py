@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tracejit.frontend.tracing.packed import Arrays, columns_of
 from tracejit.runtime.call.entry_spec import DictLeaf, SequenceLeaf
 from tracejit.runtime.call.sources import (
     AttributeSource,
@@ -50,6 +51,8 @@ class Fetcher:
         #: References that belong to the entry.
         self.owned: list[str] = []
         self._held: dict[Source, str] = {}
+        #: Whether the program writes to arrays: those that are copies know of what.
+        self.writes_arrays = False
         #: The arrays of lists, as these were when Python code has last run.
         self._packed: dict[Source, str] = {}
         self._borrowed: dict[Source, str] = {}
@@ -116,19 +119,40 @@ class Fetcher:
         self.own(obj)
         return obj
 
+    def ask(self, function: Callable[..., Any], *arguments: str) -> str:
+        """The result of a function of a module, owned by the entry."""
+        text, count = self.text, len(arguments)
+        given = text.op(f"alloca [{count} x ptr]")
+        for k, obj in enumerate(arguments):
+            text.do(f"store ptr {obj}, ptr {text.at(given, _WORD * k)}")
+        callee = f"ptr {text.object(function)}"
+        return self._new("PyObject_Vectorcall", callee, f"ptr {given}", f"i64 {count}", "ptr null")
+
     def get(self, source: Source) -> str:
         """The object that a source holds."""
         if isinstance(source, AttributeSource):
             return self._attribute(source)
         if isinstance(source, PackedSource):
             if source not in self._packed:
-                packer = Packer(self.text, self.layout, self.require, self._new)
-                self._packed[source] = packer.emit(self.get(source.parent), source)
+                self._pack(source)
             return self._packed[source]
         found = self._borrowed.get(source)
         if found is None:
             found = self._borrowed[source] = self._get(source)
         return found
+
+    def _pack(self, source: PackedSource) -> None:
+        values, form = self.get(source.parent), source.form
+        if not (isinstance(form, Arrays) and self.writes_arrays):
+            packer = Packer(self.text, self.layout, self.require, self._new)
+            self._packed[source] = packer.emit(values, source)
+            return
+        columns = self.ask(columns_of, values, self.text.object(form))
+        self.require(self.text.op(f"icmp ne ptr {columns}, {self.text.object(None)}"))
+        for k in range(3):
+            at = self.layout.tuple_items + _WORD * k
+            column = PackedSource(source.parent, form, k)
+            self._packed[column] = self.text.field(columns, at, "ptr")
 
     def _attribute(self, source: AttributeSource) -> str:
         held = self._held.get(source)

@@ -6,12 +6,13 @@ import ctypes
 import functools
 import itertools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.ir.types import DTYPES
+from tracejit.runtime.call.aliasing import are_apart
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     AddressLeaf,
@@ -85,6 +86,7 @@ class GuardEmitter(Fetcher):
     def __init__(self, text: FunctionText, spec: EntrySpec, layout: Layout, miss: str) -> None:
         super().__init__(text, layout, miss)
         self.spec = spec
+        self.writes_arrays = range_count([leaf for _, leaf in spec.leaves]) > 0
         #: The objects of the leaves that are results, too.
         self.objects: dict[int, str] = {}
         self.sizes: dict[str, str] = {}
@@ -195,8 +197,20 @@ class GuardEmitter(Fetcher):
     def _apart(self) -> None:
         if range_count([leaf for _, leaf in self.spec.leaves]):
             arrays = [(s, leaf) for s, leaf in self.spec.leaves if isinstance(leaf, ArrayLeaf)]
+            if any(leaf.joined for _, leaf in arrays):
+                self._asked_apart(arrays)
+                return
             emitter = NoAliasEmitter(self.text, self.layout, self.sizes, self.require)
             emitter.emit([(self.get(s), leaf) for s, leaf in arrays], self.miss)
+
+    def _asked_apart(self, arrays: Sequence[tuple[Source, ArrayLeaf]]) -> None:
+        """Have Python look for shared memory, which it can see of copies of other arrays, too."""
+        given = []
+        for source, leaf in arrays:
+            self.hold(self.get(source))
+            given += [self.get(source), self.text.object(leaf.writeable)]
+        answer = self.ask(are_apart, *given)
+        self.require(self.text.op(f"icmp eq ptr {answer}, {self.text.object(True)}"))
 
     def _check(self, obj: str, leaf: Leaf, slot: str) -> None:
         match leaf:

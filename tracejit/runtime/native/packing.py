@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.tracing.packed import Rows, class_of_name, column_paths
+from tracejit.frontend.tracing.packed import Arrays, Ragged, Rows, class_of_name, column_paths
+from tracejit.runtime.call.flags import C_CONTIGUOUS
 from tracejit.runtime.call.sources import PackedSource
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
@@ -30,6 +32,8 @@ class Packer:
 
     def emit(self, values: str, source: PackedSource) -> str:
         """A new array, owned by the entry, of a column of the list `values`."""
+        if isinstance(source.form, (Ragged, Arrays)):
+            return self._joined(values, source.form, source.column)
         text = self.text
         path, last = list(column_paths(source.form))[source.column]
         size = self._list(values)
@@ -44,13 +48,7 @@ class Packer:
             text.do(f"store i64 {length}, ptr {text.at(shape, _WORD)}")
         assert isinstance(name, str)
         dtype = np.dtype(class_of_name(name))
-        ndim = 2 if isinstance(last, Rows) else 1
-        descr = text.object(dtype)
-        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
-        given = f"i32 {ndim}", f"ptr {shape}", "ptr null", "ptr null", "i32 0", "ptr null"
-        array = self.new("tj_new_array", f"ptr {text.object(np.ndarray)}", f"ptr {descr}", *given)
-        at = text.op("alloca ptr")
-        text.do(f"store ptr {text.field(array, self.layout.array_data, 'ptr')}, ptr {at}")
+        array, at = self._new_array(dtype, shape, 2 if isinstance(last, Rows) else 1)
         # What lies between the check of a size and its use runs no Python code.
         self.require(text.op(f"icmp eq i64 {self._list(values)}, {size}"))
 
@@ -64,6 +62,116 @@ class Packer:
 
         self._loop(size, element)
         return array
+
+    def _joined(self, values: str, form: Ragged | Arrays, column: int) -> str:
+        """A column of a list of lists or arrays: where they begin, their sizes, what they hold."""
+        text = self.text
+        size, total = self._list(values), text.op("alloca i64")
+        self.require(text.op(f"icmp ne i64 {size}, 0"))
+        rest = self._rest(self._item(values, "0"), form) if isinstance(form, Arrays) else []
+        text.do(f"store i64 0, ptr {total}")
+
+        def row(k: str) -> tuple[str, str, str, str]:
+            """A list or array, how long it is, and where it begins and ends in what is joined."""
+            item = self._item(values, k)
+            if isinstance(form, Arrays):
+                length = self._length(item, form, rest)
+            else:
+                length = self._list(item)
+            before = text.op(f"load i64, ptr {total}")
+            after = text.op(f"add i64 {before}, {length}")
+            text.do(f"store i64 {after}, ptr {total}")
+            return item, length, before, after
+
+        self._loop(size, row)
+        count = text.op(f"load i64, ptr {total}")
+        self.require(text.op(f"icmp ne i64 {count}, 0"))
+        shape = text.op(f"alloca [{1 + len(rest)} x i64]")
+        text.do(f"store i64 {size if column < 2 else count}, ptr {shape}")
+        for k, dim in enumerate(rest, 1):
+            text.do(f"store i64 {dim}, ptr {text.at(shape, _WORD * k)}")
+        text.do(f"store i64 0, ptr {total}")
+        if column < 2:
+            array, at = self._new_array(np.dtype(np.int64), shape, 1)
+        elif isinstance(form, Arrays):
+            array, at = self._new_array(form.dtype, shape, form.ndim)
+        else:
+            path, of = list(column_paths(form.of))[column - 2]
+            assert isinstance(of, str)
+            name, dtype = of, np.dtype(class_of_name(of))
+            array, at = self._new_array(dtype, shape, 1)
+        # What lies between the check of a size and its use runs no Python code.
+        self.require(text.op(f"icmp eq i64 {self._list(values)}, {size}"))
+
+        def place(k: str) -> None:
+            _, length, before, _ = row(k)
+            to = text.op(f"load ptr, ptr {at}")
+            text.do(f"store i64 {length if column else before}, ptr {to}")
+            text.do(f"store ptr {text.at(to, _WORD)}, ptr {at}")
+
+        def fill(k: str) -> None:
+            item, length, _, after = row(k)
+            self.require(text.op(f"icmp ule i64 {after}, {count}"))
+            if isinstance(form, Arrays):
+                self._copy(item, length, [str(form.dtype.itemsize), *rest], at)
+                return
+            some, done = text.fresh("some"), text.fresh("done")
+            is_empty = text.op(f"icmp eq i64 {length}, 0")
+            text.do(f"br i1 {is_empty}, label %{done}, label %{some}")
+            text.label(some)
+            self._loop(
+                length,
+                lambda j: self._store(self._part(self._item(item, j), path), name, dtype, at),
+            )
+            text.do(f"br label %{done}")
+            text.label(done)
+
+        self._loop(size, place if column < 2 else fill)
+        self.require(text.op(f"icmp eq i64 {text.op(f'load i64, ptr {total}')}, {count}"))
+        return array
+
+    def _rest(self, item: str, form: Arrays) -> list[str]:
+        """The sizes of the axes of an array but the first."""
+        self._class(item, np.ndarray)
+        ndim = self.text.field(item, self.layout.array_ndim, "i32")
+        self.require(self.text.op(f"icmp eq i32 {ndim}, {form.ndim}"))
+        shape = self.text.field(item, self.layout.array_shape, "ptr")
+        return [self.text.field(shape, _WORD * k, "i64") for k in range(1, form.ndim)]
+
+    def _length(self, item: str, form: Arrays, rest: list[str]) -> str:
+        """The size of the first axis of what has to be an array of a form, in C order."""
+        text, layout = self.text, self.layout
+        found = self._rest(item, form)
+        for dim, other in zip(found, rest, strict=True):
+            self.require(text.op(f"icmp eq i64 {dim}, {other}"))
+        dtype = text.field(item, layout.array_dtype, "ptr")
+        self.require(text.op(f"icmp eq ptr {dtype}, {text.object(form.dtype)}"))
+        flags = text.op(f"and i32 {text.field(item, layout.array_flags, 'i32')}, {C_CONTIGUOUS}")
+        self.require(text.op(f"icmp ne i32 {flags}, 0"))
+        return text.field(text.field(item, layout.array_shape, "ptr"), 0, "i64")
+
+    def _copy(self, item: str, length: str, factors: list[str], at: str) -> None:
+        """Copy the elements of an array to where the pointer in `at` points, and move that on."""
+        text, size = self.text, length
+        for factor in factors:
+            size = text.op(f"mul i64 {size}, {factor}")
+        to, data = text.op(f"load ptr, ptr {at}"), text.field(item, self.layout.array_data, "ptr")
+        text.intrinsic(
+            "llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+        )
+        text.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {data}, i64 {size}, i1 false)")
+        text.do(f"store ptr {text.op(f'getelementptr i8, ptr {to}, i64 {size}')}, ptr {at}")
+
+    def _new_array(self, dtype: np.dtype[Any], shape: str, ndim: int) -> tuple[str, str]:
+        """A new array, and a pointer to where its next element is to be stored."""
+        text = self.text
+        descr = text.object(dtype)
+        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
+        given = f"i32 {ndim}", f"ptr {shape}", "ptr null", "ptr null", "i32 0", "ptr null"
+        array = self.new("tj_new_array", f"ptr {text.object(np.ndarray)}", f"ptr {descr}", *given)
+        at = text.op("alloca ptr")
+        text.do(f"store ptr {text.field(array, self.layout.array_data, 'ptr')}, ptr {at}")
+        return array, at
 
     def _list(self, obj: str) -> str:
         """The size of what has to be a list."""
@@ -115,7 +223,7 @@ class Packer:
                 text.do(f"store {bits} {value}, ptr {text.at(to, k)}")
         text.do(f"store ptr {text.at(to, dtype.itemsize)}, ptr {at}")
 
-    def _loop(self, count: str, body: Callable[[str], None]) -> None:
+    def _loop(self, count: str, body: Callable[[str], object]) -> None:
         """Write a loop whose body runs at least once, with the numbers below `count`."""
         text = self.text
         counter = text.op("alloca i64")

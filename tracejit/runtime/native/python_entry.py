@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.tracing.boxed import boxed
-from tracejit.frontend.tracing.packed import pack
+from tracejit.frontend.tracing.packed import columns_of
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
@@ -255,9 +255,7 @@ class _Place:
                 return container[index]
             case PackedSource(parent, form, column):
                 if source not in self._packed:
-                    found = self.get(parent)
-                    _require(type(found) is list and len(found) > 0)
-                    self._packed[source] = _present(pack(found, form))[column]
+                    self._packed[source] = _present(columns_of(self.get(parent), form))[column]
                 return self._packed[source]
             case AttributeSource(parent, name):
                 if source not in self._attributes:
