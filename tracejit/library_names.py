@@ -8,6 +8,7 @@ compares `TABLE` with the versions of the modules' dicts, and `refresh` finds ou
 from __future__ import annotations
 
 import ctypes
+import warnings
 from array import array
 from typing import Any
 
@@ -56,10 +57,11 @@ def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:
 
     Gives False where calls must check that themselves.
 
-    They must where the dict held something else when the name was first noted.
+    They must where the dict held something else when the name was first noted, and in `warnings`,
+    where each `catch_warnings` binds names.
     """
     offset = version_offset()
-    if offset is None:
+    if offset is None or namespace is vars(warnings):
         return False
     with _LOCK:
         for known, names in _KNOWN:

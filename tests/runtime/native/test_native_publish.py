@@ -15,7 +15,6 @@ import pytest
 import tracejit
 from tests.programs import publishing as p
 from tests.support.compare import assert_same
-from tracejit.library_names import refresh
 from tracejit.runtime import native
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
@@ -26,7 +25,6 @@ X = np.linspace(-1.0, 2.0, 4)
 @contextmanager
 def counting(f: Any) -> Iterator[list[str]]:
     """A list that grows with each call of the slow path of `f` within the block."""
-    refresh()  # Tests that ran before may have bound names in libraries, and bound them back.
     calls: list[str] = []
     slow = f._slow
 
