@@ -72,6 +72,8 @@ class _Structure:
         self.apart = False
         #: Whether lists of arrays are to be arrays, which they are not here.
         self.joined = False
+        #: How many operations traces of one call have recorded.
+        self.spent = [0]
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
 
@@ -377,11 +379,13 @@ def _compiled(
     tries: int = _TRIES,
     apart: bool = False,
     joined: bool = False,
+    earlier: tuple[list[int], TraceError] | None = None,
 ) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
     Lists of numbers are arrays, if they are long and not to be taken `apart`, and lists of arrays
-    if they are to be `joined`. Raises TraceError
+    if they are to be `joined`; an `earlier` attempt has recorded so much, and ended so. Raises
+    TraceError
     where the arguments cannot be traced at all.
     """
     if not native.errors_are_quiet():
@@ -427,16 +431,19 @@ def _compiled(
                 found = (known.refusal(call) for known in structure.variants)
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
+                    structure.spent = [0] if earlier is None else earlier[0]
                     variant, error = _new_variant(self, structure, call, tree, form)
-        if error is not None and tree.joinable and not joined:
-            structure.joined = True
-            return _compiled(self, *given, tries, apart, joined=True)
-        if error is not None and 0 < tree.packed <= _TAKEN_APART and not apart:
-            structure.apart = True
-            return _compiled(self, *given, tries, apart=True, joined=joined)
+        structure.joined = error is not None and tree.joinable and not joined
+        structure.apart = error is not None and not apart and 0 < tree.packed <= _TAKEN_APART
+        if structure.joined or structure.apart:
+            if earlier is None and isinstance(error, TraceError):
+                earlier = structure.spent, error
+            again = (apart, True) if structure.joined else (True, joined)
+            return _compiled(self, *given, tries, *again, earlier)
         if isinstance(error, TraceError):
-            structure.eager = self._fallbacks.failed(error)
-            _parts(self).failed(structure.eager, error)
+            told = error if earlier is None or error.code != "TJ032" else earlier[1]
+            structure.eager = self._fallbacks.failed(told)
+            _parts(self).failed(self._fallbacks.of(error), error)
         elif error is not None:
             suspect = self._fallbacks.fault(error)
         if variant is not None:

@@ -62,7 +62,7 @@ from tracejit.frontend.tracing.packed import (
     PackedForm,
     Ragged,
     Rows,
-    are_many,
+    are_small,
     joined_form,
     pack,
     packed_form,
@@ -658,7 +658,7 @@ class Capture:
         form: PackedForm | None = None
         if value and type(value[0]) is np.ndarray:
             form = joined_form(value, few)
-            at_once = form is not None and not self.learned.apart and are_many(value)
+            at_once = form is not None and not self.learned.apart and are_small(value)
             if form is not None and not self.learned.joined and not at_once:
                 self.learned.joinable = True
                 return None

@@ -24,7 +24,7 @@ __all__ = [
     "PackedList",
     "Ragged",
     "Rows",
-    "are_many",
+    "are_small",
     "class_of_name",
     "column_paths",
     "columns_of",
@@ -35,8 +35,8 @@ __all__ = [
 
 #: Up to so many numbers in a list are taken one by one.
 FEW = 16
-#: More arrays than that are copied into one if they have no more elements than that on average.
-_MANY, _SMALL = 64, 4096
+#: Arrays are copied into one at once if they have no more elements than that on average.
+_SMALL = 4096
 
 _CLASSES: dict[str, type] = {
     **{cls.__name__: cls for cls in (bool, int, float, complex)},
@@ -125,9 +125,9 @@ def joined_form(values: list[Any], few: int = FEW) -> Arrays | None:
     return form if first.dtype.kind in "biufc" and _join(values, form) is not None else None
 
 
-def are_many(values: list[Any]) -> bool:
-    """Whether arrays are better copied than known one by one: they are many, and small."""
-    return len(values) > _MANY and sum(x.size for x in values) <= _SMALL * len(values)
+def are_small(values: list[Any]) -> bool:
+    """Whether arrays are better copied than known one by one."""
+    return bool(sum(x.size for x in values) <= _SMALL * len(values))
 
 
 def _join(values: list[Any], form: Arrays) -> list[np.ndarray[Any, Any]] | None:

@@ -22,7 +22,7 @@ from tracejit.frontend.tracing.packed import (
     Arrays,
     PackedForm,
     PackedList,
-    are_many,
+    are_small,
     joined_form,
     pack,
     packed_form,
@@ -376,7 +376,7 @@ class _ArgumentFlattener(Flattener):
         form: PackedForm | None = None
         if type(x[0]) is np.ndarray:
             form = joined_form(x)
-            at_once = form is not None and self.few is not None and are_many(x)
+            at_once = form is not None and self.few is not None and are_small(x)
             self.joinable |= form is not None and not at_once
             if not (self.joined or at_once):
                 return super().node(x)

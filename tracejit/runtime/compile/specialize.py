@@ -19,12 +19,13 @@ from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
+from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
 from tracejit.runtime.compile.variant import Variant
-from tracejit.runtime.compile.worth import is_worth_its_dispatch
+from tracejit.runtime.compile.worth import has_loops, is_worth_its_dispatch
 from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile
@@ -45,7 +46,7 @@ def _trace(
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
 
     leaves, learned = call.leaves, self._learned
-    plain, counter = False, [0]
+    plain = False
     #: What dicts and sets have been tables of, by where they are made.
     tabled: set[Any] = set()
 
@@ -67,8 +68,10 @@ def _trace(
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
             traced = trace_call(
-                function, chosen, leaves, tree, captured, self._bounds_check, known, counter
+                *(function, chosen, leaves, tree, captured, self._bounds_check, known),
+                structure.spent,
             )
+            _require_joined_are_read(traced, chosen)
         except ListIsRead as e:
             if e.label in learned.read_lists:
                 raise
@@ -127,6 +130,13 @@ def _trace(
         raise e if error.code in _VALUE else error from None
     structure.scalars_static = True
     return result
+
+
+def _require_joined_are_read(traced: Traced, chosen: Specialization) -> None:
+    """Raise TraceError where a list of arrays is copied for a program without a loop."""
+    joined = any(isinstance(leaf, ArrayLeaf) and leaf.joined for leaf in chosen.leaves)
+    if joined and not has_loops(traced.graph):
+        raise TraceError("TJ005", "an array of a list from outside")
 
 
 def _taken_apart(

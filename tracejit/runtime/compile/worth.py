@@ -19,7 +19,7 @@ from tracejit.runtime.call.entry_spec import Container, EntrySpec, OutNpScalar, 
 from tracejit.runtime.call.sources import AttributeSource
 from tracejit.runtime.compile.stages import Lowered, Traced
 
-__all__ = ["is_worth_its_dispatch"]
+__all__ = ["has_loops", "is_worth_its_dispatch"]
 
 #: ns of an operation of Python.
 _OPERATION = 7.5
@@ -49,11 +49,16 @@ def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | No
     arrays = [v.type for v in values if isinstance(v.type, ArrayType)]
     if arrays and not (hosted and all(map(_is_small, arrays))):
         return True
-    if any(node.op.name in _LOOPS for node in nodes):
+    if has_loops(traced.graph):
         return True
     saved = _OPERATION * traced.operations
     margin = 1.0 if any(note.kind == "unrolled" for note in traced.notes) else _MARGIN
     return saved > margin * (_dispatch(traced, entry) + _HOST * hosted)
+
+
+def has_loops(graph: Graph) -> bool:
+    """Whether a program does anything as often as data says."""
+    return any(node.op.name in _LOOPS for node in _nodes(graph))
 
 
 def _is_small(t: ArrayType) -> bool:
