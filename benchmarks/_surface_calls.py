@@ -111,6 +111,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     **{k: (f"np.{k}(x.shape[0])",) for k in ("bartlett", "blackman", "hamming", "hanning")},
     **{f"fft.{k}": (f"np.fft.{k}(x)|2",) for k in ("fft2", "ifft2", "irfft2", "rfft2")},
     "histogram2d": ("np.histogram2d(x, y, 5)|1",),
+    "histogramdd": ("np.histogramdd(x[:, :2], 5)|2",),
     "histogram": ("np.histogram(x, 20)", "np.histogram(x, s[:: 1 + len(s) // 20])"),
     "histogram_bin_edges": ("np.histogram_bin_edges(x)",),
     "hsplit": ("np.hsplit(x, 2)",),
