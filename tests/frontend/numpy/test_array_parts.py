@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import tracejit
 from tests.support import layouts
@@ -134,6 +134,79 @@ def test_sliding_windows(k: int, layout: Callable[[Any], Any]) -> None:
         assert result.strides == expected.strides
         assert result.flags.writeable == expected.flags.writeable
         assert np.shares_memory(result, given) == np.shares_memory(expected, given)
+
+
+def _patches(x: Any) -> Any:
+    (h, w), (s, t) = x.shape, x.strides
+    seen = as_strided(x, shape=(h - 1, w - 2, 2, 3), strides=(s, t, s, t))
+    return seen.reshape(-1, 6) @ np.arange(6.0)
+
+
+def _pooled(x: Any) -> Any:
+    (h, w), (s, t) = x.shape, x.strides
+    return as_strided(x, (h // 2, w // 2, 2, 2), (2 * s, 2 * t, s, t)).max(axis=(2, 3))
+
+
+def _moving(x: Any) -> Any:
+    seen = as_strided(x, shape=(x.shape[0] - 2, 3), strides=(x.strides[0], x.strides[0]))
+    return seen.mean(axis=-1)
+
+
+def _repeated(x: Any) -> Any:
+    return as_strided(x, (4, len(x)), (0, 8)).sum(axis=0) + as_strided(x, (len(x),), (8,))
+
+
+STRIDED: list[tuple[Callable[..., Any], Any]] = [
+    (_patches, A),
+    (_pooled, A),
+    (_moving, X),
+    (_repeated, X),
+]
+
+
+@pytest.mark.parametrize(("f", "x"), STRIDED, ids=lambda x: getattr(x, "__name__", ""))
+def test_strides_through_memory(f: Callable[..., Any], x: Any) -> None:
+    compiled = tracejit.jit(f, strict=True)
+    for n in range(3):
+        given = np.concatenate([x, x[:n]]) if n else x
+        assert_same(compiled(given), f(given), parity="ulp", ulp=8)
+
+
+def test_gradient_of_strides_through_memory() -> None:
+    weights = np.linspace(-1.0, 2.0, len(X) - 2)
+    found = tracejit.grad(lambda x: (_moving(x) * weights).sum())(X)
+    np.testing.assert_allclose(found, np.convolve(weights, np.full(3, 1 / 3)))
+
+
+def _comes_out(x: Any) -> Any:
+    return as_strided(x, (3, 3), (8, 8))
+
+
+def _stored_into(x: Any) -> Any:
+    seen = as_strided(x, (3, 3), (8, 8))
+    seen[0, 0] = 5.0
+    return x.sum()
+
+
+def _stored_meanwhile(x: Any) -> Any:
+    y = x * 1.0
+    seen = as_strided(y, (3, 3), (8, 8))
+    y[0] = 3.0
+    return seen.sum(axis=0)
+
+
+def _beyond(x: Any) -> Any:
+    return as_strided(x, (len(x), 3), (8, 8))[:3].sum()
+
+
+@pytest.mark.parametrize(
+    "f", [_comes_out, _stored_into, _stored_meanwhile, _beyond], ids=lambda f: f.__name__
+)
+def test_strides_that_only_numpy_follows(f: Callable[..., Any]) -> None:
+    compiled, given, own = tracejit.jit(f), X.copy(), X.copy()
+    assert_same(compiled(given), f(own), parity="ulp", ulp=8)
+    assert_same(given, own)
+    assert compiled.report().fallbacks
 
 
 def test_windows_see_what_is_stored_later() -> None:

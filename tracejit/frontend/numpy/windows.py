@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.array_objects import strides_of
 from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.numpy.registry import HANDLERS, handles
 from tracejit.frontend.numpy.shape import permuted
+from tracejit.frontend.tracing.layout import is_c_contiguous
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import TracedArray, as_array, here, user_line
+from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
 
@@ -36,6 +40,55 @@ def sliding_window_view(
     if not fit or len({*axes}) != len(axes):
         raise TraceError("TJ004", "np.sliding_window_view in this form", user_line())
     return _windows(array, dict(zip(axes, windows, strict=True)))
+
+
+@handles(np.lib.stride_tricks.as_strided)
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: Any = False, writeable: Any = True
+) -> Any:
+    """The elements that steps through the memory of an array lead to.
+
+    They are a copy, which must not be stored into, nor be a result.
+    """
+    array, env = asarray(x), here().env
+    refused = TraceError("TJ004", "np.lib.stride_tricks.as_strided in this form", user_line())
+    if subok or is_c_contiguous(array) is not True:
+        raise refused
+    sizes = [as_dim(n) for n in _numbers(array.shape if shape is None else shape, refused)]
+    given = strides_of(array) if strides is None else strides
+    steps = [_elements(s, array.itemsize, refused) for s in _numbers(given, refused)]
+    if len(sizes) != len(steps) or not sizes:
+        raise refused
+    last: Any = 0
+    for n, step in zip(sizes, steps, strict=True):
+        if not (env.expect(1, "<=", n) and env.expect(0, "<=", step)):
+            raise refused
+        last = last + (n - 1) * step
+    # What lies beyond is memory of nobody knows what.
+    if not env.expect(last, "<", prod(array.type.shape)):
+        raise refused
+    index: Any = 0
+    for k, step in enumerate(steps):
+        index = index + _along(k, sizes, env) * unwrap(step, env)
+    trace, flat = here(), array.reshape(-1)
+    return array.snapshot(trace.emit("gather", (flat.value(), as_array(index, tuple(sizes)))))
+
+
+def _numbers(x: Any, refused: TraceError) -> Sequence[Any]:
+    """The parts of a shape or of strides. Raises `refused` for what only a run tells."""
+    parts = x if isinstance(x, (tuple, list)) else (x,)
+    parts = [int(n) if isinstance(n, np.integer) else n for n in parts]
+    if not all(isinstance(n, SymInt) or type(n) is int for n in parts):
+        raise refused
+    return parts
+
+
+def _elements(stride: Any, size: int, refused: TraceError) -> Dim:
+    """A stride in bytes, in elements of a size."""
+    found = as_dim(stride // size)
+    if found * size != as_dim(stride):
+        raise refused
+    return found
 
 
 def _windows(x: TracedArray, windows: dict[int, Any]) -> Any:

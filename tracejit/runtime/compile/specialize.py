@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -292,6 +292,7 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
     class _Fresh:
         scalars_static = sizes_static = False
         variants = ()
+        spent: ClassVar[list[int]] = [0]
 
     traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
     return Lowered(traced)
