@@ -15,6 +15,7 @@ from tracejit.frontend.rewrite.blocks import Blocks
 from tracejit.frontend.rewrite.constructs import bound_names, is_generator, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
 from tracejit.frontend.rewrite.imports import without_imports
+from tracejit.frontend.rewrite.kept_dicts import with_kept_dicts
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.outer_names import with_outer_names
 from tracejit.frontend.rewrite.patterns import without_patterns
@@ -90,7 +91,7 @@ class _Rewriter(Blocks):
 
     def outermost(self) -> FunctionNode:
         node = without_imports(without_patterns(plain(self.definition.node)))
-        node = with_boxes(with_outer_names(node, self.free))
+        node = with_kept_dicts(with_boxes(with_outer_names(node, self.free)))
         return self.body_of(node, node.args)
 
     def function(self, node: Any) -> Any:
