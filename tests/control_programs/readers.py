@@ -20,7 +20,7 @@ import numpy as np
 import tracejit
 from tests.support.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
-from tracejit.frontend.capture.values import Call, Learned
+from tracejit.frontend.capture.captured import Call, Learned
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir import dims

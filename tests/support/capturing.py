@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.values import Call
+from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.interpreter.entry import TracedResult, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.pytree import TreeDef, flatten, unflatten

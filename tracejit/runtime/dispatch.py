@@ -18,7 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, GivenTwice, TraceError
-from tracejit.frontend.capture.values import Call, Learned
+from tracejit.frontend.capture.captured import Call, Learned
 from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh

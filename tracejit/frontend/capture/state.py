@@ -12,8 +12,9 @@ from types import CellType
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.reads import MISSING, class_lookup
-from tracejit.frontend.capture.values import Capture, Source
+from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance

@@ -32,8 +32,9 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.capture.captured import Learned, Source
 from tracejit.frontend.capture.state import Change
-from tracejit.frontend.capture.values import Capture, Learned, Source
+from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter

@@ -10,7 +10,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.capture.values import Source
+from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.containers.dicts import begun
 from tracejit.frontend.control.branches import names_in
 from tracejit.frontend.control.recursion import call_recursive

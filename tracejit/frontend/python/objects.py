@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
+from tracejit.frontend.capture.captured import Source
+from tracejit.frontend.capture.values import MISSING, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
 from tracejit.frontend.numpy.methods import array_attribute

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.capture import reads as at
-from tracejit.frontend.capture.values import Call
+from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.ir.dims import Dim, evaluate
 from tracejit.ir.types import DTYPES

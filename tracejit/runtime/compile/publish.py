@@ -15,7 +15,8 @@ from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any, NoReturn, TypeAlias
 
 from tracejit.frontend.capture import reads as at
-from tracejit.frontend.capture.values import MISSING, Call, Capture, Step
+from tracejit.frontend.capture.captured import Call, Step
+from tracejit.frontend.capture.values import MISSING, Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native

@@ -11,7 +11,7 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
-from tracejit.frontend.capture.values import Call, Learned, ListIsRead
+from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
 from tracejit.frontend.containers.tables import Tabled, fits_table
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit import config
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.capture.values import Learned
+from tracejit.frontend.capture.captured import Learned
 from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.errors import GivenTwice, TraceError
-from tracejit.frontend.capture.values import Call
+from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written

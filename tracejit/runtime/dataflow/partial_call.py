@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tracejit.frontend.capture.values import Call
+from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import (
     LEAF,
     Alternative,
