@@ -19,7 +19,7 @@ PACKAGE = ROOT / "tracejit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
         ("locks", "sparse"),
-        ("config", "errors", "forms", "library_names"),
+        ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
         ("frontend",),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.tracing.packed import PackedForm, columns_of
+from tracejit.own_attributes import has_own
 
 __all__ = [
     "MISSING",
@@ -237,7 +238,7 @@ class OwnRead:
         self.name = name
 
     def __call__(self, obj: Any) -> Any:
-        return self.name in getattr(obj, "__dict__", ())
+        return has_own(obj, self.name)
 
 
 class EqualTo:

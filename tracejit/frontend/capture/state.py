@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Union
+from tracejit.own_attributes import has_own
 
 __all__ = ["Change", "OutsideState"]
 
@@ -171,8 +172,8 @@ class OutsideState:
 
     def _original(self, x: Any, source: Source, name: str) -> Any:
         found = class_lookup(type(x), name)
-        if name in getattr(x, "__dict__", {}) or found is not MISSING and hasattr(x, name):
-            if name not in getattr(x, "__dict__", {}) and not hasattr(type(found), "__set__"):
+        if has_own(x, name) or found is not MISSING and hasattr(x, name):
+            if not has_own(x, name) and not hasattr(type(found), "__set__"):
                 what = f"an attribute of the class, {name}, that a branch or loop stores over"
                 raise TraceError("TJ022", what, user_line())
             original = self._capture.attribute(source, name, getattr(x, name))

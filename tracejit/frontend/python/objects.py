@@ -57,6 +57,7 @@ from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 from tracejit.frontend.tracing.union import UNBOUND
+from tracejit.own_attributes import has_own
 
 __all__ = ["attribute", "delete_attribute", "special", "store_attribute"]
 
@@ -320,15 +321,15 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     stored = interpreter.state.attribute(x, name)
     if stored is not MISSING:
         return _stored_attribute(x, name, found, narrow_bound(stored))
-    own = getattr(x, "__dict__", {})
-    if name not in own and found is not MISSING:
+    is_own = has_own(x, name)
+    if not is_own and found is not MISSING:
         stored = _stored_in_class(interpreter, cls, name)
         if stored is not MISSING:
             if source is not None:
                 capture.guard_own_lacks(source, name)
             return stored
-    if isinstance(found, MemberDescriptorType) or name in own:
-        if name not in own or not _is_data_descriptor(found):
+    if isinstance(found, MemberDescriptorType) or is_own:
+        if not is_own or not _is_data_descriptor(found):
             value = getattr(x, name)
             return value if source is None else capture.attribute(source, name, value)
         _refuse(x, name)
@@ -477,7 +478,7 @@ def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> b
     if not (is_default(cls, "__setattr__") and _plain_lookup(cls)):
         return False
     found = class_lookup(cls, name)
-    own = name in getattr(x, "__dict__", {}) and not _is_data_descriptor(found)
+    own = has_own(x, name) and not _is_data_descriptor(found)
     if not own and not isinstance(found, MemberDescriptorType):
         return False
     return hasattr(x, name) and _object_attribute(interpreter, x, name) is value

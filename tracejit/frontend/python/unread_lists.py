@@ -8,6 +8,7 @@ from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.reads import MISSING
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.own_attributes import has_own
 
 __all__ = ["Growth", "UnreadList", "unread_list"]
 
@@ -41,9 +42,9 @@ def unread_list(interpreter: Interpreter, x: Any, name: str) -> UnreadList | Non
     """`x.name`, where it is a list from outside of which nothing has been read; else None."""
     capture, state = interpreter.capture, interpreter.state
     source = capture.instance_source(x)
-    if source is None or name not in getattr(x, "__dict__", ()) or state.has_stored(x, name):
+    if source is None or not has_own(x, name) or state.has_stored(x, name):
         return None
-    found = capture.unread_attribute(source, name, x.__dict__[name])
+    found = capture.unread_attribute(source, name, object.__getattribute__(x, name))
     return None if found is None else UnreadList(found, state.tail(found))
 
 

@@ -31,6 +31,7 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
 from tracejit.ops.control.templates import Text, render
+from tracejit.own_attributes import has_only, has_own
 
 __all__ = [
     "LEAF",
@@ -269,8 +270,8 @@ def dataclass_fields(value: Any) -> tuple[str, ...] | None:
     """The fields that are set on an instance of a dataclass; None where it has other attributes."""
     cls = type(value)
     names = [f.name for f in dataclasses.fields(cls)]
-    own = getattr(value, "__dict__", {})
-    if len(own) > len(names) or not set(own) <= set(names):
+    own = tuple(n for n in names if has_own(value, n))
+    if not has_only(value, own):
         return None
     return tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
 

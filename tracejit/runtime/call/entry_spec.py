@@ -46,6 +46,7 @@ __all__ = [
     "Container",
     "DictItem",
     "DictLeaf",
+    "OwnLeaf",
     "EntrySpec",
     "FunctionField",
     "GlobalSource",
@@ -175,6 +176,17 @@ class DictLeaf:
     ordered: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class OwnLeaf:
+    """An instance of a class that has these attributes itself, and no others; if it `lacks` them,
+    it has none of these. `places` are what `own_attributes.place` says of them."""
+
+    cls: Watched
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    lacks: bool = False
+
+
 Leaf: TypeAlias = (
     ArrayLeaf
     | ScalarLeaf
@@ -186,6 +198,7 @@ Leaf: TypeAlias = (
     | AbsentLeaf
     | SequenceLeaf
     | DictLeaf
+    | OwnLeaf
 )
 
 

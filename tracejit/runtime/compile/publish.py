@@ -19,6 +19,7 @@ from tracejit.frontend.capture.captured import Call, Step
 from tracejit.frontend.capture.values import MISSING, Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
+from tracejit.own_attributes import place
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (
@@ -29,6 +30,7 @@ from tracejit.runtime.call.entry_spec import (
     InstanceLeaf,
     Leaf,
     OutLeaf,
+    OwnLeaf,
     SequenceLeaf,
     StaticLeaf,
     WatchedLeaf,
@@ -245,11 +247,24 @@ class _Arguments:
         self.leaves.append((TypeSource(source), _weakly(cls)))
         if cls.__dictoffset__:
             # An instance that has more attributes is known by identity instead.
-            own = AttributeSource(source, "__dict__")
-            self.leaves.append((own, DictLeaf(names, ordered=False)))
+            leaf = own_leaf(cls, names)
+            if leaf is None:
+                own = AttributeSource(source, "__dict__")
+                self.leaves.append((own, DictLeaf(names, ordered=False)))
+            else:
+                self.leaves.append((source, leaf))
         self.mutable.append(source)
         for name, child in zip(names, children, strict=True):
             self._node(AttributeSource(source, name), child, (*path, (True, name)))
+
+
+def own_leaf(cls: type, names: tuple[str, ...], lacks: bool = False) -> OwnLeaf | None:
+    """The check of what an instance has itself; None where only its dict tells."""
+    places = [place(cls, name) for name in names]
+    known = tuple(p for p in places if p is not None)
+    if not known or len(known) < len(names):
+        return None
+    return OwnLeaf(watch(cls), names, known, lacks)
 
 
 def _weakly(obj: Any) -> WatchedLeaf:
@@ -406,6 +421,10 @@ class _Captured:
     def _own(self, parent: Source, cls: type, name: str) -> Source | None:
         """Where an object would have an attribute of its own."""
         if not cls.__dictoffset__:
+            return None
+        leaf = own_leaf(cls, (name,), lacks=True)
+        if leaf is not None:
+            self._checks.append((parent, leaf))
             return None
         own = AttributeSource(parent, "__dict__")
         self._checks.append((TypeSource(own), StaticLeaf(dict)))

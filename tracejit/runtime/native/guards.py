@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.ir.types import DTYPES
+from tracejit.own_attributes import COUNT, offset, own_fit
 from tracejit.runtime.call.aliasing import are_apart
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
@@ -23,6 +24,7 @@ from tracejit.runtime.call.entry_spec import (
     Leaf,
     NpScalarLeaf,
     OutLeaf,
+    OwnLeaf,
     ScalarLeaf,
     SequenceLeaf,
     StaticLeaf,
@@ -230,11 +232,45 @@ class GuardEmitter(Fetcher):
                 self.text.do(f"store ptr {obj}, ptr {slot}")
             case StaticLeaf(value):
                 self._static(obj, value)
+            case OwnLeaf():
+                self._own(obj, leaf)
             case InstanceLeaf(cls):
                 found = self.text.field(obj, self.layout.type, "ptr")
                 self.require(self.text.op(f"icmp eq ptr {found}, {self.watched(cls)}"))
             case WatchedLeaf(watched):
                 self.require(self.text.op(f"icmp eq ptr {obj}, {self.watched(watched)}"))
+
+    def _own(self, obj: str, leaf: OwnLeaf) -> None:
+        """Look where an instance keeps its attributes, or have Python look in its dict."""
+        text = self.text
+        found = text.field(obj, self.layout.type, "ptr")
+        self.require(text.op(f"icmp eq ptr {found}, {self.watched(leaf.cls)}"))
+        inline, known = text.fresh("inline"), text.fresh("known")
+        asked = self.later("asked", lambda: self._ask_own(obj, leaf, known))
+        values = text.field(obj, offset() or 0, "ptr")
+        has_values = text.op(f"icmp ne ptr {values}, null")
+        text.do(f"br i1 {has_values}, label %{inline}, label %{asked}")
+        text.label(inline)
+        for place in leaf.places:
+            value = text.field(values, _WORD * place, "ptr")
+            self.require(text.op(f"icmp {'eq' if leaf.lacks else 'ne'} ptr {value}, null"))
+        if not leaf.lacks:
+            count = text.field(values, COUNT, "i8")
+            self.require(text.op(f"icmp eq i8 {count}, {len(leaf.names)}"))
+        text.do(f"br label %{known}")
+        text.label(known)
+
+    def _ask_own(self, obj: str, leaf: OwnLeaf, known: str) -> None:
+        text = self.text
+        given = text.op("alloca [3 x ptr]")
+        for k, x in enumerate((obj, text.object(leaf.names), text.object(leaf.lacks))):
+            text.do(f"store ptr {x}, ptr {text.at(given, _WORD * k)}")
+        arguments = f"ptr {text.object(own_fit)}", f"ptr {given}", "i64 3", "ptr null"
+        answer = text.call("PyObject_Vectorcall", *arguments)
+        text.require(text.op(f"icmp ne ptr {answer}, null"), self.miss_with_error())
+        text.call("Py_DecRef", f"ptr {answer}")
+        self.require(text.op(f"icmp eq ptr {answer}, {text.object(True)}"))
+        text.do(f"br label %{known}")
 
     def _require_type(self, obj: str, cls: type) -> None:
         found = self.text.field(obj, self.layout.type, "ptr")

@@ -18,6 +18,7 @@ from tracejit.frontend.tracing.packed import columns_of
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
+from tracejit.own_attributes import own_fit
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
@@ -39,6 +40,7 @@ from tracejit.runtime.call.entry_spec import (
     Output,
     OutPyScalar,
     OutView,
+    OwnLeaf,
     ScalarLeaf,
     SequenceLeaf,
     SizeGuard,
@@ -319,6 +321,8 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
         case DictLeaf(keys, ordered):
             _require(type(obj) is dict and len(obj) == len(keys))
             _require(all(map(_same, obj, keys)) if ordered else obj.keys() == set(keys))
+        case OwnLeaf(cls, names, _, lacks):
+            _require(type(obj) is cls.get() and own_fit(obj, names, lacks))
         case InstanceLeaf(cls):
             _require(type(obj) is cls.get())
         case WatchedLeaf(watched):
