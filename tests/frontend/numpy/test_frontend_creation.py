@@ -187,9 +187,17 @@ def test_numbers_are_stored_as_numpy_stores_them(number: Any) -> None:
         y.fill(v)
         return y
 
+    def store_list(x: Any, v: Any) -> Any:
+        y = np.copy(x)
+        y[1:] = [1, v]
+        y[[0]] = (v,)
+        return y
+
     fills: list[F] = [
         store,
+        store_list,
         refill,
+        lambda x, v: tnp.array(v, x.dtype),
         lambda x, v: tnp.full(x.shape, v, x.dtype),
         lambda x, v: np.full_like(x, v),
         lambda x, v: tnp.full(x.shape, v),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import TraceError
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.symint import SymInt
@@ -17,6 +18,7 @@ from tracejit.frontend.tracing.tracer import (
     check_dtype,
     here,
     lift,
+    user_line,
     wrap,
 )
 from tracejit.ir.dims import Dim
@@ -37,10 +39,20 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         return in_c_order(_stacked([astype(_element(item, wanted), wanted) for item in x]))
     t = lift(x)
     if not isinstance(t, TracedArray):
+        if dtype is not None:
+            t = _number(t if isinstance(x, np.generic) else x, np.dtype(dtype))
         wrapped = wrap(trace, as_array(t, ()))
         assert isinstance(wrapped, TracedArray)
         t = wrapped
     return t if dtype is None else astype(t, np.dtype(dtype))
+
+
+def _number(x: Any, dtype: np.dtype[Any]) -> Tracer:
+    """A number as one of `dtype`: Python's numbers must fit."""
+    check_dtype(dtype)
+    if dtype.kind not in "cb" and not is_static_number(x) and dtype_of(lift(x).type).kind == "c":
+        raise TraceError("TJ004", f"a complex number made {dtype}", user_line())
+    return wrap(here(), operand(x, dtype))
 
 
 def _stacked(parts: list[TracedArray]) -> TracedArray:
@@ -58,8 +70,10 @@ def _stacked(parts: list[TracedArray]) -> TracedArray:
 
 def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
-    if isinstance(x, (list, tuple, TracedArray, np.ndarray)) or dtype.kind not in "iu":
+    if isinstance(x, (TracedArray, np.ndarray)) or dtype.kind not in "iu":
         return asarray(x)
+    if isinstance(x, (list, tuple)):
+        return asarray(x, dtype)
     made = wrap(here(), as_array(wrap(here(), stored(x, dtype)), ()))
     assert isinstance(made, TracedArray)
     return made

@@ -378,12 +378,15 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     nested = is_sequence(value)
     if nested and x.dtype.kind == "b" and is_element(key, x.ndim):
         value = len(value) > 0  # An element of bools takes the truth of any object.
+    items = value
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
     if d.kind == "c" and x.dtype.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
-    v = stored(value, x.dtype)
+    # Python's numbers in a sequence must fit into integers.
+    fits = nested and x.dtype.kind in "iu"
+    v = asarray(items, x.dtype).value() if fits else stored(value, x.dtype)
     if shape_of(v.type) and is_element(key, x.ndim) and takes_no_array(x.dtype):
         raise ValueError("setting an array element with a sequence.")
     mask = _lone_mask(key)
