@@ -161,3 +161,29 @@ def test_positions_of_extremes_by_rows(dtype: Any) -> None:
         for x in (whole[:, ::2], whole.T, whole.reshape(4, 5, 60).transpose(0, 2, 1)):
             assert f(x) == first_of_all(x)
     assert "//" not in f.lower(whole[:, ::2]).text("kernel")
+
+
+@every_target
+def test_loops_that_begin_and_end_inside_of_rows(target: str) -> None:
+    """No quotient is left, wherever a loop over the elements of an array begins and ends."""
+    x = np.random.default_rng(1).integers(-9, 9, 10_000, np.int32)
+    for sizes, strides in (((7, 20), (2, 100)), ((4, 3, 32), (2, 70, 300))):
+        total = int(np.prod(sizes))
+        want = np.lib.stride_tricks.as_strided(x, sizes, [4 * s for s in strides]).reshape(-1)
+        row = sizes[-1]
+        for first in (0, 1, row - 1, row, 2 * row + 5):
+            for size in (1, row - 2, row, row + 3, total - first):
+                place: Dim = 0
+                before: Dim = 0
+                for k, stride in enumerate(strides):
+                    quotient = floordiv(P + first, int(np.prod(sizes[k + 1 :])))
+                    place, before = place + (quotient - before * sizes[k]) * stride, quotient
+                body = (Store("out", (P,), load("a", place, dtype="i32")),)
+                params = Param("a", "i32", (len(x),)), output("i32", size)
+                k = kernel(params, For("i", size, body, True))
+                cut = replace(k, body=tuple(split(k.body)))
+                assert "floordiv" not in str(cut.body)
+                for form in (k, cut):
+                    arrays = {"a": x, "out": np.zeros(size, np.int32)}
+                    out = run_both(form, target, arrays, {"n": 0, "m": 0})["out"]
+                    assert np.array_equal(out, want[first : first + size])

@@ -232,6 +232,23 @@ def f(n: size):
     assert_same(evaluate(graph, [], {"n": 2}), evaluate(after, [], {"n": 2}))
 
 
+def test_joins_of_joins_are_stored_once() -> None:
+    graph = parse("""
+def f(n: size, x: f64[n, 3], y: f64[n, 2]):
+    a: f64[n, 5] = concatenate(x, y, axis=1)
+    b: f64[n, 5] = concatenate(y, x, axis=1)
+    c: f64[n, 5] = concatenate(y, x, axis=1)
+    d: f64[2*n, 5] = concatenate(a, b, axis=0)
+    e: f64[2*n, 5] = concatenate(c, c, axis=0)
+    return d, e
+""")
+    after = pass_named("fuse")(graph)
+    kernels = [n.regions[0] for n in after.nodes]
+    assert [[n.op.name for n in k.nodes].count("concatenate") for k in kernels] == [1, 3, 1]
+    inputs = [np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(2, 2)]
+    assert_same(evaluate(graph, inputs), evaluate(after, inputs))
+
+
 def test_two_sizes_of_one_number_stay_two() -> None:
     graph = parse("""
 def f(k: int):

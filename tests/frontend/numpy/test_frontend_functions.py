@@ -528,6 +528,47 @@ def test_shifts_of_other_kinds() -> None:
     assert refused(lambda x, n: np.roll(x, n), V, 1.5) == "TJ001"
 
 
+def test_shifts_along_several_axes() -> None:
+    cube = np.arange(4 * 3 * 2 * 5.0).reshape(4, 3, 2, 5)
+    check(lambda x: np.roll(x, (1, -1, 3), (0, 1, 2)), (X3,), (Y3,))
+    check(lambda x: np.roll(x, (1, 2, 1, -2), (0, 1, 2, 3)), (cube,), (cube.T,))
+    check(lambda x: np.roll(x, (1, 3, 2), (1, 0, 1)), (X,), (np.asfortranarray(Y),))
+    check(lambda x, n: np.roll(x, (n, 1, 2), (0, 1, 2)), (X3, 1), (Y3, -4))
+    for x in (X3, Y3, X3.T):
+        assert_same(tracejit.jit(np.fft.fftshift, strict=True)(x), np.fft.fftshift(x))
+
+
+INSERTED: list[F] = [
+    *(lambda v, p=p: np.insert(v, p, 5.0) for p in (1, -1, 0, 7, [1], [0, -1], [3, 1, 3], [7, 7])),
+    *(lambda v, p=p: np.insert(v, p, [5, 6, 7]) for p in (1, [1], [3, 1, 3], (0, -1, 0))),
+    lambda v: np.insert(v, len(v) // 2, v[:2]),
+    lambda v: np.insert(v, [0, len(v)], v[:2]),
+    lambda v: np.insert(v > 0, [0, 2], [7, 0]),
+    lambda v: np.insert(v[:, None] * v[:6], 1, v[:6], axis=0),
+    lambda v: np.insert(v[:, None] * v[:6], 1, v, axis=1),
+    lambda v: np.insert(v[:, None] * v[:6], [1], v[:, None], axis=1),
+    lambda v: np.insert(v[:, None] * v[:6], [2, 0], [[1, 2]], axis=-1),
+    lambda v: np.insert((v[:, None] * v[:6]).T, [2, 0], 3, axis=0),
+    lambda v: np.insert((v[:, None] * v[:6]).T, 4, 3),
+]
+
+
+@pytest.mark.parametrize("k", range(len(INSERTED)))
+def test_insertions_at_known_places(k: int) -> None:
+    check(INSERTED[k], (V,), (W,))
+
+
+def test_insertions_that_fail_or_wrap_round() -> None:
+    small = np.arange(6, dtype=np.uint8)
+    for place, number in ((8, 1), (-9, 1), ([1, 9], 1), (1, 300), ([1, 2], [3, 300]), (1, -1)):
+        with pytest.raises((IndexError, OverflowError)):
+            np.insert(small, place, number)
+        with pytest.raises((IndexError, OverflowError)):
+            tracejit.jit(lambda x: np.insert(x, place, number))(small)  # noqa: B023
+    wrapped = np.insert(V, [4, -8], [5, 6])
+    assert_same(tracejit.jit(lambda v: np.insert(v, [4, -8], [5, 6]))(V), wrapped)
+
+
 def same_or_overflow(f: Any, *args: Any) -> None:
     """NumPy 2.5 raises OverflowError for ints that the other operand's dtype does not hold."""
     try:

@@ -46,7 +46,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.reduction import ArgExtreme, ArgMax, ArgMin, Reduction
@@ -307,16 +307,20 @@ def _next_of_scan(
 
 
 def _lower_concatenate(low: Lowering, v: Value) -> list[Stmt]:
-    """One nest for each operand."""
-    node = low.producer[v]
-    axis = node.attrs["axis"]
-    offset: Dim = 0
+    """One nest for each operand; those that are joins themselves have one for each of theirs."""
     out: list[Stmt] = []
-    for x in node.inputs:
-        t = x.type
-        assert isinstance(t, ArrayType)
-        out += copy_nest(low, x, v, [(offset if a == axis else 0, 1) for a in range(t.ndim)])
-        offset = offset + t.shape[axis]
+    left: list[tuple[Value, list[Dim]]] = [(v, [0] * len(shape_of(v.type)))]
+    while left:
+        x, start = left.pop()
+        node = low.producer.get(x)
+        if node is None or not isinstance(node.op, Concatenate):
+            out += copy_nest(low, x, v, [(first, 1) for first in start])
+            continue
+        axis, parts = node.attrs["axis"], []
+        for part in node.inputs:
+            parts.append((part, list(start)))
+            start[axis] = start[axis] + shape_of(part.type)[axis]
+        left += reversed(parts)
     return out
 
 

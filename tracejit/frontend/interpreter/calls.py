@@ -28,6 +28,7 @@ from tracejit.frontend.containers.traced import DIRECT, TRACED
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.interpreter.library import call_followed, call_library, is_followed
+from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import PARTS
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
@@ -340,6 +341,8 @@ def _call_numpy(
             if not traced or e.code not in _HOSTED:
                 raise
             refused = e
+            if f in FOLLOWED and is_followed(interpreter, f, args, kwargs):
+                return call_followed(interpreter, f, args, kwargs)
     if not traced and f not in HANDLERS and f not in _PURE_NUMPY:
         found = _constant_of(f, args, kwargs)
         if found is not None:

@@ -22,10 +22,15 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 
-__all__ = ["concatenate", "stack"]
+__all__ = ["along", "concatenate", "stack"]
 
 #: Up to this many arrays are joined one by one.
 _FEW = 8
+
+
+def along(x: TracedArray, axis: int, part: Any) -> Any:
+    """`x` with `part` as the key of one axis."""
+    return x[(*[slice(None)] * axis, part)]
 
 
 def parts_of(arrays: Any) -> list[TracedArray]:

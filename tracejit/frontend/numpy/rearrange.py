@@ -13,8 +13,8 @@ from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.items.keys import int64_of
-from tracejit.frontend.numpy.join import concatenate
-from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
+from tracejit.frontend.numpy.join import along, concatenate
+from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
@@ -22,7 +22,6 @@ from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
-    TracedScalar,
     Tracer,
     as_array,
     here,
@@ -84,11 +83,6 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     return flip(swapaxes(x, first, second), second)
 
 
-def _along(x: TracedArray, axis: int, part: Any) -> Any:
-    """`x` with `part` as the key of one axis."""
-    return x[(*[slice(None)] * axis, part)]
-
-
 @handles(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved along axes, those that leave coming back at the other end."""
@@ -108,47 +102,84 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     total: dict[int, Any] = {}
     for k, s in zip(axes, shifts, strict=True):
         total[k] = total[k] + s if k in total else s
-    moved = x
-    for k, s in total.items():
-        moved = _roll_axis(moved, s, k)
-    return in_k_order(moved, x)
+    return in_k_order(_rolled(x, list(total.items())), x)
 
 
 def _total(shift: Any) -> Any:
     return sum(shift) if isinstance(shift, (tuple, list)) else shift
 
 
+#: Along so many axes at most blocks are cut, each of which has a loop.
+_CUT_AXES = 3
+
+
+def _rolled(x: TracedArray, shifts: list[tuple[int, Any]]) -> TracedArray:
+    """`x` moved along axes: its blocks, joined, along those whose shifts are known."""
+    cuts: list[tuple[int, Dim]] = []
+    for axis, shift in shifts:
+        cut = _cut(x.type.shape[axis], shift)
+        if cut is None or len(cuts) == _CUT_AXES:
+            x = _roll_axis(x, shift, axis)
+        elif cut != 0:
+            cuts.append((axis, cut))
+    return _blocks_swapped(x, cuts)
+
+
+def _blocks_swapped(x: TracedArray, cuts: list[tuple[int, Dim]]) -> TracedArray:
+    """What lies before a place and after it along axes, exchanged."""
+    if not cuts:
+        return x
+    (axis, place), *others = cuts
+    cut = unwrap(place, here().env)
+    parts = [along(x, axis, slice(cut, None)), along(x, axis, slice(None, cut))]
+    kept = [_blocks_swapped(p, others) for p in parts if p.type.shape[axis] != 0]
+    return asarray(concatenate(kept, axis=axis)) if len(kept) > 1 else kept[0]
+
+
 def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
-    env = here().env
+    """`x` moved along one axis."""
     n = x.type.shape[axis]
-    if isinstance(shift, (int, np.integer, SymInt)) and not env.is_known(n, as_dim(shift)):
-        shift = lift(shift if isinstance(shift, SymInt) else int(shift))
+    cut = _cut(n, shift)
+    if cut is not None:
+        return _blocks_swapped(x, [(axis, cut)] if cut != 0 else [])
+    env = here().env
+    shift = shift if isinstance(shift, Tracer) else lift(_plain(shift))
+    if dtype_of(shift.type).kind not in "iu" or isinstance(shift, TracedArray):
+        raise TraceError("TJ001", "the shift of np.roll", user_line())
+    if env.is_known(n) and env.decide(n, "==", 0):
+        return x
+    if dtype_of(shift.type) == np.uint64:
+        raise TraceError("TJ004", "np.roll by a uint64", user_line())
+    size = unwrap(n, env)
+    # Below n first: the difference would leave 64 bits.
+    wide = asarray(shift, np.int64)
+    places = elementwise(np.subtract, (iota(n), elementwise(np.remainder, (wide, size))))
+    return asarray(along(x, axis, elementwise(np.remainder, (places, size))))
+
+
+def _plain(shift: Any) -> Any:
+    return shift if isinstance(shift, SymInt) else int(shift)
+
+
+def _cut(n: Dim, shift: Any) -> Dim | None:
+    """Where an axis of `n` elements is cut and swapped to be moved; 0 where nothing moves, None
+    where only the program knows.
+    """
+    env = here().env
     if isinstance(shift, Tracer):
-        if dtype_of(shift.type).kind not in "iu" or isinstance(shift, TracedArray):
-            raise TraceError("TJ001", "the shift of np.roll", user_line())
-        if env.is_known(n) and env.decide(n, "==", 0):
-            return x
-        if dtype_of(shift.type) == np.uint64:
-            raise TraceError("TJ004", "np.roll by a uint64", user_line())
-        size = unwrap(n, env)
-        # Below n first: the difference would leave 64 bits.
-        wide = asarray(shift, np.int64)
-        places = elementwise(np.subtract, (iota(n), elementwise(np.remainder, (wide, size))))
-        return asarray(_along(x, axis, elementwise(np.remainder, (places, size))))
+        return None
+    if isinstance(shift, (int, np.integer, SymInt)) and not env.is_known(n, as_dim(shift)):
+        return None
     if not isinstance(shift, (int, float, np.number, SymInt)):
         raise TraceError("TJ004", f"np.roll by a {type(shift).__name__}", user_line())
-    s = as_dim(shift if isinstance(shift, SymInt) else int(shift))
+    s = as_dim(_plain(shift))
     if env.decide(n, "==", 0) or s == 0:
-        return x
+        return 0
     if env.decide(s, "<", 0):
         s = s + n
     if env.decide(s, "<", 0) or env.decide(n, "<", s):
         s = mod(s, n)
-    cut = unwrap(n - s, env)
-    parts = [_along(x, axis, slice(cut, None)), _along(x, axis, slice(None, cut))]
-    kept = [p for p in parts if p.type.shape[axis] != 0]
-    joined = concatenate(kept, axis=axis) if len(kept) > 1 else kept[0]
-    return asarray(joined)
+    return n - s
 
 
 @handles(np.repeat)
@@ -160,7 +191,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     axis = normalize_axis_index(axis, x.ndim)
     counts = repeats
     if isinstance(counts, TracedArray) and counts.ndim and counts.type.shape != (1,):
-        return in_c_order(_along(x, axis, _repeated_places(counts, x.type.shape[axis])))
+        return in_c_order(along(x, axis, _repeated_places(counts, x.type.shape[axis])))
     if isinstance(counts, Tracer):
         one = counts.reshape(())[()] if isinstance(counts, TracedArray) else counts
         if dtype_of(one.type).kind not in "iu":
@@ -170,7 +201,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         if len(counts) != 1:
             n = here().env.concrete(x.type.shape[axis])
             places = np.repeat(np.arange(n), np.asarray(counts))
-            return in_c_order(_along(x, axis, asarray(places.tolist(), np.int64)))
+            return in_c_order(along(x, axis, asarray(places.tolist(), np.int64)))
         counts = counts[0]
     if not isinstance(counts, (int, np.integer, SymInt)):
         raise TraceError("TJ004", f"np.repeat by a {type(counts).__name__}", user_line())
@@ -236,7 +267,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
             raise ValueError("number sections must be larger than 0.")
         each, extras = x.shape[axis] // sections, int(x.shape[axis] % sections)
         cuts = [each * k + min(k, extras) for k in range(sections + 1)]
-    return [_along(x, axis, slice(a, b)) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [along(x, axis, slice(a, b)) for a, b in zip(cuts, cuts[1:], strict=False)]
 
 
 @handles(np.split)
@@ -288,7 +319,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
             key = np.clip(asarray(key), 0, n - 1)
     elif mode != "raise":
         raise TraceError("TJ004", f"np.take with mode={mode!r}", user_line())
-    picked = _along(x, axis, key)
+    picked = along(x, axis, key)
     return in_c_order(picked) if isinstance(picked, TracedArray) else picked
 
 
@@ -311,33 +342,3 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
             shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
             keys.append(reshaped(iota(n), shape))
     return x[tuple(keys)]
-
-
-def _without(x: TracedArray, k: TracedScalar, axis: int) -> Any:
-    """The array without the element number `k`, known at run time; out of range it bails out."""
-    n = x.type.shape[axis]
-    # Reading it checks the index.
-    place = asarray(iota(n))[k]
-    left = asarray(iota(here().env.maximum(n - 1, 0)))
-    return in_order_of(asarray(_along(x, axis, left + (left >= place))), x)
-
-
-@handles(np.delete)
-def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    """The array without one element or slice along an axis."""
-    x = asarray(arr)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalize_axis_index(axis, x.ndim)
-    n = x.shape[axis]
-    if isinstance(obj, SymInt) and not here().env.is_known(obj.dim):
-        obj = lift(obj)
-    if isinstance(obj, TracedScalar) and dtype_of(obj.type).kind in "iu":
-        return _without(x, obj, axis)
-    if not isinstance(obj, (int, np.integer, SymInt)) or isinstance(obj, bool):
-        raise TraceError("TJ004", "np.delete with anything but an integer", user_line())
-    if obj < -n or obj >= n:
-        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
-    k = obj + n if obj < 0 else obj
-    parts = [_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))]
-    return in_order_of(asarray(concatenate(parts, axis)), x)

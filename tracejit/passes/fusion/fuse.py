@@ -99,7 +99,8 @@ class _Fuser:
             leaves = v in outputs or any(u not in self.fusable for u in users)
             stored = leaves or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
-            if is_root_op(n) or stored or unread or self._feeds_scatter(v, users):
+            alone = is_root_op(n) and not self._joined_on(n, users)
+            if alone or stored or unread or self._feeds_scatter(v, users):
                 out.add(n)
                 self.cost[v] = 0.0
             elif self._repeated_by_index(v, users):
@@ -111,6 +112,13 @@ class _Fuser:
             if n.op.updates and n in out:
                 self._finish_first(n, out)
         return out
+
+    def _joined_on(self, n: Node, users: Sequence[Node]) -> bool:
+        """Whether a join is only an operand of another, once: that one stores its operands."""
+        if not isinstance(n.op, Concatenate) or len(users) != 1:
+            return False
+        (user,) = users
+        return isinstance(user.op, Concatenate) and user.inputs.count(n.outputs[0]) == 1
 
     def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
         """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
