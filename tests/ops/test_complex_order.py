@@ -47,6 +47,27 @@ def test_reductions(name: str, dtype: Any) -> None:
                     exactly(jitted(given), f(given))
 
 
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("f", [np.argmin, np.argmax])
+def test_positions_along_long_axes(f: Any, dtype: Any) -> None:
+    """Elements of several blocks: ties of real parts, of both, and NaN in either."""
+    draw = np.random.default_rng(7)
+    jitted = tracejit.jit(lambda z: f(z, axis=1), strict=True)
+    numbers = NUMBERS[~np.isnan(NUMBERS)]
+    for n in (64, 511, 512, 1025, 1700):
+        with_nan = draw.choice(numbers, (3, n))
+        with_nan[0, -1], with_nan[1, n // 2], with_nan[2, 5:] = NUMBERS[1], 1j * np.nan, np.nan
+        steps = np.arange(n) - 1j * np.arange(n) % 3
+        for z in (
+            draw.choice(numbers, (3, n)),
+            with_nan,
+            np.stack([steps, steps[::-1], 1j * steps]),
+            np.stack([np.full(n, complex(a, b)) for a, b in ((np.inf, np.inf), (-np.inf, 1))]),
+        ):
+            for given in (z.astype(dtype), np.repeat(z.astype(dtype), 2, axis=1)[:, ::2]):
+                exactly(jitted(given), f(given, axis=1))
+
+
 @pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
 def test_every_pair(f: Any) -> None:
     a, b = (v.ravel() for v in np.meshgrid(NUMBERS, NUMBERS))

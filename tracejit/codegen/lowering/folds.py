@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
+from tracejit.codegen.lowering.complex_extremes import ExtremePosition
 from tracejit.codegen.lowering.index_maps import Lowering
 from tracejit.codegen.lowering.updates import nest
 from tracejit.ir.dims import Dim, floordiv, symbol
@@ -42,6 +43,8 @@ _Combine: TypeAlias = Callable[[_State, _State], _State]
 #: So many elements are combined with each other before what is carried is, where the order of
 #: combining does not matter: one waits for the other.
 _AT_ONCE = 8
+#: Along an axis of so many elements, positions of extremes are searched in blocks.
+_LONG = 64
 
 
 def lower_fold(low: Lowering, v: Value) -> list[Stmt]:
@@ -73,8 +76,12 @@ def lower_arg_fold(low: Lowering, v: Value) -> list[Stmt]:
     node = low.producer[v]
     op, t = node.op, node.inputs[0].type
     assert isinstance(op, ArgExtreme) and isinstance(t, ArrayType)
+    axis, part = node.attrs["axis"], parts_dtype(dtype_name(t.dtype))
+    size = t.shape[axis]
+    last = axis == t.ndim - 1 == t.order[-1]
+    if last and not (isinstance(size, int) and size < _LONG):
+        return _by_blocks(low, v, op.combine.removeprefix("arg"), part)
     name, start = _POSITIONS[op.combine]
-    part = parts_dtype(dtype_name(t.dtype))
 
     def combine(old: _State, x: _State) -> _State:
         held, new = (old[0], old[1]), (x[0], x[1])
@@ -85,7 +92,26 @@ def lower_arg_fold(low: Lowering, v: Value) -> list[Stmt]:
         return tuple(Call("select", (stays, a, b), a.dtype) for a, b in pairs)
 
     starts = (*(Const(value, part) for value in start), Const(0, "i64"))
-    return _folded(low, v, (node.attrs["axis"],), starts, combine, _AT_ONCE)
+    return _folded(low, v, (axis,), starts, combine, _AT_ONCE)
+
+
+def _by_blocks(low: Lowering, v: Value, kind: str, part: str) -> list[Stmt]:
+    """The positions of extremes along the last axis, where it has many elements, all neighbours."""
+    (x,) = low.producer[v].inputs
+    t = x.type
+    assert isinstance(t, ArrayType)
+    outer = low.nested()
+    names = [low.loop_var() for _ in t.shape[:-1]]
+    row = tuple(symbol(n) for n in names)
+
+    def at(position: Dim) -> tuple[Expr, Expr]:
+        element = low.element(x, (*row, position))
+        assert isinstance(element, tuple)
+        return element
+
+    low.store(v, row, ExtremePosition(low, kind, part, at, t.shape[-1]).emit())
+    body, low.scope = low.scope.body, outer
+    return nest(list(zip(names, t.shape[:-1], strict=True)), body, vector=False)
 
 
 def _folded(
