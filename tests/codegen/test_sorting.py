@@ -48,6 +48,17 @@ def test_lines_along_each_axis(function: Any, dtype: str) -> None:
             assert_same(function(x, axis), jitted(x, axis))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.bool_])
+def test_stable_places_of_many_bytes(dtype: Any) -> None:
+    """Those of long lines are counted, in parts."""
+    random = np.random.default_rng(6)
+    jitted = tracejit.jit(stable)
+    for n in (511, 512, 513, 514, 515, 2000):
+        x = random.integers(-128, 128, (n, 3)).astype(dtype)
+        for given, axis in ((x, 0), (x.T, 1), (x.T.copy(), 1), (x[:, 0].copy(), 0)):
+            assert_same(stable(given, axis), jitted(given, axis))
+
+
 @pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("swapped", "unaligned")])
 def test_layouts(layout: str) -> None:
     x = LAYOUTS[layout](np.random.default_rng(2).random((6, 7, 5)))

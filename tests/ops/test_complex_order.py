@@ -57,7 +57,7 @@ def test_positions_along_long_axes(f: Any, dtype: Any) -> None:
     for n in (64, 511, 512, 1025, 1700):
         with_nan = draw.choice(numbers, (3, n))
         with_nan[0, -1], with_nan[1, n // 2], with_nan[2, 5:] = NUMBERS[1], 1j * np.nan, np.nan
-        steps = np.arange(n) - 1j * np.arange(n) % 3
+        steps = np.arange(n) - 1j * (np.arange(n) % 3)
         for z in (
             draw.choice(numbers, (3, n)),
             with_nan,

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tracejit.codegen.program.byte_sorts import place_bytes, sort_bytes
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.views import copied
@@ -61,45 +62,8 @@ done:
   ret void
 }
 """
-#: Bytes in the order of what they are with `%flip`, the sign of signed ones, reversed.
-_BYTES = """
-define internal void @tj_sort_bytes(ptr %line, i64 %n, i8 %flip) {
-entry:
-  %counts = alloca [256 x i64]
-  call void @llvm.memset.p0.i64(ptr %counts, i8 0, i64 2048, i1 false)
-  br label %count
-count:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %count ]
-  %place = getelementptr i8, ptr %line, i64 %i
-  %x = load i8, ptr %place
-  %key = xor i8 %x, %flip
-  %wide = zext i8 %key to i64
-  %counter = getelementptr i64, ptr %counts, i64 %wide
-  %old = load i64, ptr %counter
-  %new = add i64 %old, 1
-  store i64 %new, ptr %counter
-  %i.next = add i64 %i, 1
-  %i.more = icmp slt i64 %i.next, %n
-  br i1 %i.more, label %count, label %write
-write:
-  %k = phi i64 [ 0, %count ], [ %k.next, %write ]
-  %at = phi i64 [ 0, %count ], [ %at.next, %write ]
-  %found = getelementptr i64, ptr %counts, i64 %k
-  %length = load i64, ptr %found
-  %narrow = trunc i64 %k to i8
-  %value = xor i8 %narrow, %flip
-  %target = getelementptr i8, ptr %line, i64 %at
-  call void @llvm.memset.p0.i64(ptr %target, i8 %value, i64 %length, i1 false)
-  %at.next = add i64 %at, %length
-  %k.next = add i64 %k, 1
-  %k.more = icmp slt i64 %k.next, 256
-  br i1 %k.more, label %write, label %done
-done:
-  ret void
-}
-"""
-#: Lines of fewer bytes are sorted sooner than 256 counters are read.
-_COUNTED = 48
+#: Lines of fewer bytes are sorted sooner than 256 counters are read, or 1024.
+_COUNTED, _PLACED = 48, 512
 
 
 def emit_sort(e: ProgramContext, node: Node) -> bool:
@@ -147,6 +111,7 @@ class _Lines:
         self.e, self.fb, self.name = e, e.fb, name
         self.item = t.dtype.itemsize
         self.flip = -128 if t.dtype == np.int8 else 0
+        self.stable = bool(node.attrs.get("stable"))
         self.outer, self.n = e.dim(prod(t.shape[:axis])), e.dim(t.shape[axis])
         self.inner = e.dim(prod(t.shape[axis + 1 :]))
         self.apart = axis != t.ndim - 1
@@ -189,8 +154,7 @@ class _Lines:
         """Write the places that sort a line."""
         values, places = self._element(source, place, self.item), self._element(target, place, 8)
         if not self.apart:
-            emit_places(self.e, places, self.n)
-            self._call(f"ptr {values}, ptr {places}, i64 {self.n}, ptr null")
+            self._order(values, places)
             return
         buffer, _ = self.scratch
         self._move(self.item, (buffer, "1"), (values, self.inner))
@@ -204,25 +168,45 @@ class _Lines:
 
     def _argsort_apart(self, values: str, places: str) -> None:
         _, found = self.scratch
-        emit_places(self.e, found, self.n)
-        self._call(f"ptr {values}, ptr {found}, i64 {self.n}, ptr null")
+        self._order(values, found)
         self._move(8, (places, self.inner), (found, "1"))
+
+    def _order(self, values: str, places: str) -> None:
+        """Write the places that sort what lies one after the other."""
+        fb = self.fb
+
+        def call() -> list[str]:
+            emit_places(self.e, places, self.n)
+            self._call(f"ptr {values}, ptr {places}, i64 {self.n}, ptr null")
+            return []
+
+        # Stable places are the same however they are found.
+        if self.item > 1 or not self.stable:
+            call()
+            return
+        symbol = place_bytes(self.e.module)
+
+        def many() -> list[str]:
+            arguments = f"ptr {values}, ptr {places}, i64 {self.n}, i8 {self.flip}"
+            fb.line(f"call void {symbol}({arguments})")
+            return []
+
+        fb.if_then(fb.less(self.n, str(_PLACED)), (), call)
+        fb.if_then(fb.less(str(_PLACED - 1), self.n), (), many)
 
     def _sort(self, line: str) -> None:
         fb = self.fb
         if self.item > 1:
             self._call(f"ptr {line}, i64 {self.n}, ptr null")
             return
-        module = self.e.module
-        module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-        module.helper("tj_sort_bytes", lambda: module.add_function("tj_sort_bytes", _BYTES))
+        symbol = sort_bytes(self.e.module)
 
         def few() -> list[str]:
             self._call(f"ptr {line}, i64 {self.n}, ptr null")
             return []
 
         def many() -> list[str]:
-            fb.line(f"call void @tj_sort_bytes(ptr {line}, i64 {self.n}, i8 {self.flip})")
+            fb.line(f"call void {symbol}(ptr {line}, i64 {self.n}, i8 {self.flip})")
             return []
 
         fb.if_then(fb.less(self.n, str(_COUNTED)), (), few)
