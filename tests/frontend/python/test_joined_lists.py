@@ -385,3 +385,62 @@ def test_arrays_that_an_object_has() -> None:
     arrays = list(topics.z)
     jitted(topics, WHICH)
     assert all(a is b for a, b in zip(arrays, topics.z, strict=True))
+
+
+# What ends in the middle --------------------------------------------------------------------------
+
+
+def raises_then(xs: Any, which: Any) -> Any:
+    for k in which:
+        xs[k][0] = 9.0
+        if k == WHICH[5]:
+            raise ValueError(k)
+    return len(xs)
+
+
+def raises_before(xs: Any, which: Any) -> Any:
+    for k in which:
+        assert k != WHICH[5]
+        xs[k][0] = 9.0
+    return len(xs)
+
+
+class Meets:
+    def __init__(self, n: int) -> None:
+        self.z = documents(n)
+
+    def late(self, which: Any) -> Any:
+        for k in which:
+            if k == WHICH[5]:
+                raise ValueError(k)
+            self.z[k][0] = 9.0
+        return len(self.z)
+
+
+@pytest.mark.parametrize("f", [raises_then, raises_before, Meets.late], ids=lambda f: f.__name__)
+def test_stores_before_an_exception_are_there(f: Any) -> None:
+    jitted = tracejit.jit(f)
+    make = Meets if f is Meets.late else documents
+    for n in (30, 31, 30):
+        check(f, jitted, lambda n=n: (make(n), WHICH))  # type: ignore[misc]
+
+
+def turned_round(xs: Any, which: Any) -> Any:
+    a = xs[3]
+    xs.reverse()
+    xs[3] = a
+    return sum(xs[k][0] for k in which)
+
+
+def shortened(xs: Any, which: Any) -> Any:
+    total = sum(xs[k][0] for k in which)
+    del xs[3]
+    return total
+
+
+@pytest.mark.parametrize("f", [turned_round, shortened], ids=lambda f: f.__name__)
+def test_lists_that_change_their_elements(f: Any) -> None:
+    jitted = tracejit.jit(f)
+    for n in (30, 31):
+        check(f, jitted, lambda n=n: (documents(n), WHICH))  # type: ignore[misc]
+    assert all(e.code != "TJ013" for e in jitted.report().fallbacks), str(jitted.report())

@@ -131,6 +131,8 @@ class Capture(Captured):
         self.holds_rows = False
         #: The arrays of what is in lists of arrays.
         self.pools: list[Any] = []
+        #: Whether the program raises an exception that Python does not repeat.
+        self.raises = False
         #: id -> source of every object that is known by identity.
         self.objects: dict[int, Source] = {}
         #: id -> object of the arguments that are static by identity.

@@ -104,8 +104,7 @@ def trace_function(
         try:
             result = interpreter.call(f, *args, **kwargs)
             changes = list(interpreter.state.changes())
-            pools = [pool for pool in capture.pools if pool.storage.written]
-            changes += [Change(None, "arrays", None, pool) for pool in pools]
+            changes += _written_pools(capture)
         except Unreachable:
             result, changes = None, []
         if changes:
@@ -126,6 +125,16 @@ def trace_function(
     finally:
         capture.close()
     return TracedResult(out, out_tree, capture, stores, interpreter.operations)
+
+
+def _written_pools(capture: Capture) -> list[Change]:
+    """Those copies of what is in lists of arrays that are written to, as changes. Raises TraceError
+    where an exception may keep them from being made."""
+    pools = [pool for pool in capture.pools if pool.storage.written]
+    if pools and capture.raises:
+        what = "a list of arrays that is met behind a `raise`, and written to"
+        raise TraceError("TJ005", what, user_line())
+    return [Change(None, "arrays", None, pool) for pool in pools]
 
 
 def _require_arrays_stay(capture: Capture, out: Sequence[Any]) -> None:

@@ -183,6 +183,9 @@ class _ResultFlattener(Flattener):
         self.once(x)
         if self.rows_stay and holds_rows(x):
             raise TraceError("TJ005", "a list that is in a list from outside", user_line())
+        if isinstance(x[0].form, Pooled):
+            what = "a list of lists or arrays from outside that changes, or is a result"
+            raise TraceError("TJ005", what, user_line())
         if not x[0].owned and any(leaf.shape for leaf in leaves_in(x[0].form)):
             raise TraceError("TJ005", "a list of arrays that others may hold, too", user_line())
         self.holds |= any(leaf.shape for leaf in leaves_in(x[0].form))

@@ -136,10 +136,12 @@ def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """An exception leaves the program: a `raise_error` node. Raises Unreachable."""
     trace = here()
     unknown = isinstance(error, TracedError) and (error.is_linked or not error.is_exact)
-    if unknown or interpreter.state.is_changed or interpreter.recursions:
+    copies = interpreter.capture.pools
+    if unknown or copies or interpreter.state.is_changed or interpreter.recursions:
         # What is stored so far is stored by the call's repetition.
         fail(trace)
         raise Unreachable
+    interpreter.capture.raises = True
     operands = NodeOperands()
     attrs: dict[str, Any] = {"error": _raised(interpreter, error, operands)}
     if cause:
