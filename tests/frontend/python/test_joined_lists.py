@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import heapq
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -444,3 +445,47 @@ def test_lists_that_change_their_elements(f: Any) -> None:
     for n in (30, 31):
         check(f, jitted, lambda n=n: (documents(n), WHICH))  # type: ignore[misc]
     assert all(e.code != "TJ013" for e in jitted.report().fallbacks), str(jitted.report())
+
+
+def runs_over(xs: Any, which: Any) -> Any:
+    for k in which:
+        xs[k + 100][0] = 9.0
+    return len(xs)
+
+
+def test_runs_that_end_early_keep_nothing() -> None:
+    for f in (raises_then, runs_over):
+        jitted, xs = tracejit.jit(f), documents(30)
+        counts = []
+        for _ in range(2):
+            for _ in range(20):
+                with pytest.raises((ValueError, IndexError)):
+                    jitted(xs, WHICH)
+            counts.append([sys.getrefcount(x) for x in xs])
+        assert counts[0] == counts[1]
+
+
+# Gradients ----------------------------------------------------------------------------------------
+
+
+class Layers:
+    def __init__(self, n: int) -> None:
+        self.z, self.rates, self.w = documents(n), [0.5] * n, np.ones(3)
+
+
+def squares(model: Any, which: Any) -> Any:
+    total = 0.0
+    for k in which:
+        total = total + (model.z[k] ** 2).sum() * model.rates[k]
+    return total + model.w.sum()
+
+
+def test_gradients_by_lists_of_many_arrays() -> None:
+    for gradient in (tracejit.grad(squares), tracejit.jit(tracejit.grad(squares))):
+        for n in (30, 31):
+            model = Layers(n)
+            found = gradient(model, WHICH)
+            for k, x in enumerate(model.z):
+                np.testing.assert_allclose(found.z[k], x * np.sum(k == WHICH))
+            assert found.rates is model.rates
+            np.testing.assert_array_equal(found.w, np.ones(3))

@@ -36,6 +36,7 @@ __all__ = [
     "fits",
     "form_of",
     "grown_list",
+    "has_float_arrays",
     "holds_rows",
     "is_grown",
     "joined_form",
@@ -176,6 +177,14 @@ def holds_rows(x: list[Any]) -> bool:
     """Whether a grown list is an element of another one, or has lists for elements."""
     form = x[0].form
     return x[0].is_row or isinstance(form, Pooled) or any(e.kind == "list" for e in leaves_in(form))
+
+
+def has_float_arrays(x: list[Any]) -> bool:
+    """Whether a grown list has arrays of floats for elements, or in these."""
+    form = x[0].form
+    if isinstance(form, Pooled):
+        return form.inner is None and form.pools[0].dtype.kind in "fc"
+    return any(e.kind == "array" and e.dtype.kind in "fc" for e in leaves_in(form))
 
 
 def size_of(x: list[Any]) -> Any:

@@ -6,7 +6,7 @@ after them gives them up again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tracejit.frontend.tracing.packed import Arrays, columns_of
@@ -100,8 +100,9 @@ class Fetcher:
 
     def hold(self, obj: str) -> None:
         """Own a reference to what is borrowed."""
-        self.text.call("Py_IncRef", f"ptr {obj}")
-        self.own(obj)
+        if obj not in self.owned:
+            self.text.call("Py_IncRef", f"ptr {obj}")
+            self.own(obj)
 
     # Sources -------------------------------------------------------------------------------------
 
@@ -134,25 +135,32 @@ class Fetcher:
             return self._attribute(source)
         if isinstance(source, PackedSource):
             if source not in self._packed:
-                self._pack(source)
+                packer = Packer(self.text, self.layout, self.require, self._new)
+                self._packed[source] = packer.emit(self.get(source.parent), source)
             return self._packed[source]
         found = self._borrowed.get(source)
         if found is None:
             found = self._borrowed[source] = self._get(source)
         return found
 
-    def _pack(self, source: PackedSource) -> None:
-        values, form = self.get(source.parent), source.form
-        if not (isinstance(form, Arrays) and self.writes_arrays):
-            packer = Packer(self.text, self.layout, self.require, self._new)
-            self._packed[source] = packer.emit(values, source)
-            return
-        columns = self.ask(columns_of, values, self.text.object(form))
-        self.require(self.text.op(f"icmp ne ptr {columns}, {self.text.object(None)}"))
-        for k in range(3):
-            at = self.layout.tuple_items + _WORD * k
-            column = PackedSource(source.parent, form, k)
-            self._packed[column] = self.text.field(columns, at, "ptr")
+    def is_asked_for(self, source: Source) -> bool:
+        """Whether Python code copies arrays into the one that a source holds."""
+        is_joined = isinstance(source, PackedSource) and isinstance(source.form, Arrays)
+        return is_joined and self.writes_arrays
+
+    def ask_for_arrays(self, sources: Iterable[Source]) -> None:
+        """Have Python code make those arrays that it is asked for."""
+        places = [(s.parent, s.form) for s in sources if isinstance(s, PackedSource)]
+        lists = {place: self.get(place[0]) for place in places}
+        for values in lists.values():
+            self.hold(values)
+        for (parent, form), values in lists.items():
+            columns = self.ask(columns_of, values, self.text.object(form))
+            self.require(self.text.op(f"icmp ne ptr {columns}, {self.text.object(None)}"))
+            for k in range(3):
+                at = self.layout.tuple_items + _WORD * k
+                column = PackedSource(parent, form, k)
+                self._packed[column] = self.text.field(columns, at, "ptr")
 
     def _attribute(self, source: AttributeSource) -> str:
         held = self._held.get(source)

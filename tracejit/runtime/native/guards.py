@@ -6,7 +6,7 @@ import ctypes
 import functools
 import itertools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from tracejit.runtime.call.sources import (
     DictItem,
     ElementSource,
     ObjectSource,
+    PackedSource,
     Positional,
     RereadItem,
     Source,
@@ -53,6 +54,7 @@ from tracejit.runtime.native.text import FunctionText
 __all__ = ["GuardEmitter"]
 
 _BIG_ENDIAN = ord(">")
+_CONTAINERS = SequenceLeaf | DictLeaf
 _EQ = 2
 _MAX_TUPLE = 16
 _SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
@@ -98,18 +100,26 @@ class GuardEmitter(Fetcher):
     def emit(self, in_slots: str) -> None:
         """Check all leaves and store their values in the in-slots."""
         spec = self.spec
-        if spec.reread is not None or any(runs_python(source) for source, _ in spec.leaves):
+        asked = [source for source, _ in spec.leaves if self.is_asked_for(source)]
+        python = any(runs_python(source) for source, _ in spec.leaves)
+        if asked or python or spec.reread is not None:
             self._leaves(in_slots, lambda source, leaf: is_argument(source))
             if spec.reread is not None:
                 self.reread(spec.reread)
             self._leaves(in_slots, lambda source, leaf: not is_argument(source))
+            if asked:
+                self._leaves(in_slots, lambda source, leaf: isinstance(leaf, _CONTAINERS))
             self.sizes.clear()
             self._packed.clear()
+            self.ask_for_arrays(asked)
             self._leaves(in_slots, lambda source, leaf: is_argument(source) or _is_given(leaf))
         else:
             self._leaves(in_slots, lambda source, leaf: True)
         self._distinct()
-        self._apart()
+        copies = any(isinstance(leaf, ArrayLeaf) and leaf.joined for _, leaf in spec.leaves)
+        copies = copies and self.writes_arrays
+        if not copies:
+            self._apart()
         for k, name in enumerate(spec.sizes):
             pointer = self.text.at(in_slots, 8 * (spec.size_slot + k))
             self.text.do(f"store i64 {self.sizes[name]}, ptr {pointer}")
@@ -119,10 +129,18 @@ class GuardEmitter(Fetcher):
         for source, leaf in spec.leaves:
             if isinstance(leaf, (ArrayLeaf, AddressLeaf)):
                 self._keep(source)
+        if copies:
+            for obj in self.objects.values():
+                self.hold(obj)
+            self._asked_apart()
 
     def _leaves(self, in_slots: str, wanted: Callable[[Source, Leaf], bool]) -> None:
         for (source, leaf), slot in zip(self.spec.leaves, self.spec.leaf_slots, strict=False):
             if not wanted(source, leaf):
+                continue
+            if self.is_asked_for(source) and source not in self._packed:
+                assert isinstance(source, PackedSource)
+                self.get(source.parent)
                 continue
             version = self._version(source, leaf)
             if version is not None:
@@ -199,18 +217,15 @@ class GuardEmitter(Fetcher):
     def _apart(self) -> None:
         if range_count([leaf for _, leaf in self.spec.leaves]):
             arrays = [(s, leaf) for s, leaf in self.spec.leaves if isinstance(leaf, ArrayLeaf)]
-            if any(leaf.joined for _, leaf in arrays):
-                self._asked_apart(arrays)
-                return
             emitter = NoAliasEmitter(self.text, self.layout, self.sizes, self.require)
             emitter.emit([(self.get(s), leaf) for s, leaf in arrays], self.miss)
 
-    def _asked_apart(self, arrays: Sequence[tuple[Source, ArrayLeaf]]) -> None:
+    def _asked_apart(self) -> None:
         """Have Python look for shared memory, which it can see of copies of other arrays, too."""
         given = []
-        for source, leaf in arrays:
-            self.hold(self.get(source))
-            given += [self.get(source), self.text.object(leaf.writeable)]
+        for source, leaf in self.spec.leaves:
+            if isinstance(leaf, ArrayLeaf):
+                given += [self.get(source), self.text.object(leaf.writeable)]
         answer = self.ask(are_apart, *given)
         self.require(self.text.op(f"icmp eq ptr {answer}, {self.text.object(True)}"))
 

@@ -16,6 +16,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of, rebuild
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.grown import has_float_arrays, is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass
@@ -164,6 +165,10 @@ class _Finder:
             x = narrow(x)
         if self._is_leaf(x, in_object):
             return self._leaf(x, in_object)
+        if is_grown(x):
+            if has_float_arrays(x) or not in_object:
+                raise TraceError("TJ031", "a list that grows with data", user_line())
+            return _Carried(x)
         found = parts_of(x)
         if found is None and is_instance(x) and not isinstance(x, Tracer):
             return self._instance(x)
