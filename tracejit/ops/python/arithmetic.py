@@ -8,11 +8,13 @@ operands as the code that `scalar_expr` describes.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.kernel import Call
 from tracejit.ir.op import register, require
 from tracejit.ir.types import PyScalar, Type
 from tracejit.ops.checks import only_attrs, take
@@ -27,6 +29,7 @@ from tracejit.ops.python.scalar_exprs import (
     ScalarRule,
     all_of,
     any_of,
+    as_complex,
     as_float,
     as_int,
     b1,
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["PyOp"]
 
 _KINDS = ("bool", "int", "float", "complex")
+#: Whether Python makes other numbers complex where a complex one is the other operand.
+_MAKES_COMPLEX = sys.version_info < (3, 14)
 
 
 class PyOp(ElementwiseDerivative):
@@ -108,7 +113,9 @@ class PyOp(ElementwiseDerivative):
 
     def native(self, kinds: Sequence[str]) -> bool:
         """Whether `scalar_expr` has a rule for operands of these kinds."""
-        return "complex" not in kinds or self.native_complex and set(kinds) == {"complex"}
+        if "complex" not in kinds:
+            return True
+        return self.native_complex and (_MAKES_COMPLEX or set(kinds) == {"complex"})
 
     native_complex: ClassVar[bool] = False
 
@@ -170,7 +177,7 @@ class _Arithmetic(PyOp):
         if kind == "float":
             a, b = (as_float(x, k) for x, k in zip(args, kinds, strict=True))
             return f64(self.fn, a, b), None
-        return self.complex_expr(pair_of(args[0]), pair_of(args[1]))
+        return self.complex_expr(*map(as_complex, args, kinds))
 
     def complex_expr(self, a: Pair, b: Pair) -> ScalarRule:
         """The rule for two complex operands."""
@@ -229,18 +236,46 @@ class PyTrueDivide(PyOp):
     def result_kind(self, kinds: tuple[str, ...]) -> str:
         return max((*kinds, "float"), key=_KINDS.index)
 
+    native_complex: ClassVar[bool] = True
+
     def inexact(self, inputs: Sequence[Any], kinds: tuple[str, ...]) -> bool:
         both_ints = "float" not in kinds and "complex" not in kinds
         return both_ints and any(abs(x) > EXACT_INT for x in inputs)
 
+    def checked(self, out: Any, kinds: tuple[str, ...]) -> Any:
+        if type(out) is complex and out != out:
+            raise Bailout("py_truediv: a complex quotient is not a number")
+        return super().checked(out, kinds)
+
     def scalar_expr(
         self, args: tuple[Any, ...], kinds: tuple[str, ...], attrs: Attrs | None = None
     ) -> ScalarRule:
+        if "complex" in kinds:
+            return _quotient(*map(as_complex, args, kinds))
         a, b = (as_float(x, k) for x, k in zip(args, kinds, strict=True))
         bail = b1("equal", b, ZERO_F)
         if "float" not in kinds:
             bail = any_of(bail, *map(inexact, args, kinds))
         return f64("divide", a, b), bail
+
+
+def _quotient(a: Pair, b: Pair) -> ScalarRule:
+    """The quotient of complex numbers, scaled by the larger part of the divisor (Smith, 1962)."""
+    by_real = b1("greater_equal", f64("absolute", b[0]), f64("absolute", b[1]))
+
+    def either(x: Any, y: Any) -> Any:
+        return Call("select", (by_real, x, y), "f64")
+
+    large, small = either(b[0], b[1]), either(b[1], b[0])
+    ratio = f64("divide", small, large)
+    scale = f64("add", large, f64("multiply", small, ratio))
+    one, other = either(a[0], a[1]), either(a[1], a[0])
+    re = f64("add", one, f64("multiply", other, ratio))
+    scaled = f64("multiply", one, ratio)
+    im = either(f64("subtract", other, scaled), f64("subtract", scaled, other))
+    re, im = f64("divide", re, scale), f64("divide", im, scale)
+    zero = all_of(b1("equal", b[0], ZERO_F), b1("equal", b[1], ZERO_F))
+    return (re, im), any_of(zero, b1("isnan", re), b1("isnan", im))
 
 
 class _Floored(PyOp):

@@ -18,6 +18,7 @@ __all__ = [
     "ScalarRule",
     "all_of",
     "any_of",
+    "as_complex",
     "as_float",
     "as_int",
     "b1",
@@ -92,6 +93,11 @@ def pair_of(x: Any) -> Pair:
     if not isinstance(x, tuple):
         raise NotImplementedError("no rule for a complex operand among others")
     return x[0], x[1]
+
+
+def as_complex(x: Any, kind: str) -> Pair:
+    """A number of any kind as a complex pair."""
+    return pair_of(x) if kind == "complex" else (as_float(x, kind), ZERO_F)
 
 
 def as_int(x: Any, kind: str) -> Expr:
