@@ -115,9 +115,11 @@ class PyOp(ElementwiseDerivative):
         """Whether `scalar_expr` has a rule for operands of these kinds."""
         if "complex" not in kinds:
             return True
-        return self.native_complex and (_MAKES_COMPLEX or set(kinds) == {"complex"})
+        return self.native_complex and (self.mixes or set(kinds) == {"complex"})
 
+    #: Whether there is a rule for complex operands, and for one beside another number.
     native_complex: ClassVar[bool] = False
+    mixes: ClassVar[bool] = False
 
     def scalar_expr(
         self, args: tuple[Any, ...], kinds: tuple[str, ...], attrs: Attrs | None = None
@@ -166,6 +168,7 @@ class _Arithmetic(PyOp):
 
     fn: ClassVar[str]
     native_complex: ClassVar[bool] = True
+    mixes: ClassVar[bool] = _MAKES_COMPLEX
 
     def scalar_expr(
         self, args: tuple[Any, ...], kinds: tuple[str, ...], attrs: Attrs | None = None
@@ -237,6 +240,7 @@ class PyTrueDivide(PyOp):
         return max((*kinds, "float"), key=_KINDS.index)
 
     native_complex: ClassVar[bool] = True
+    mixes: ClassVar[bool] = _MAKES_COMPLEX
 
     def inexact(self, inputs: Sequence[Any], kinds: tuple[str, ...]) -> bool:
         both_ints = "float" not in kinds and "complex" not in kinds
