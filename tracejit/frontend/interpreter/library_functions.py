@@ -27,7 +27,7 @@ _VERSIONS = ("2.4.",)
 NAMES = tuple(
     "apply_along_axis apply_over_axes asarray_chkfinite astype convolve "
     "correlate digitize fft.fft2 fft.fftfreq fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn "
-    "fft.ifftshift fft.ihfft fft.irfft2 fft.irfftn fft.rfft2 fft.rfftfreq fft.rfftn geomspace "
+    "fft.ifftshift fft.ihfft fft.rfftfreq geomspace "
     "histogram histogram2d histogram_bin_edges insert interp intersect1d iscomplex "
     "isfortran isin isneginf isposinf isreal linalg.matrix_rank "
     "linalg.multi_dot linalg.svdvals nanargmax nanargmin nanmedian nanpercentile nanquantile "
