@@ -115,3 +115,53 @@ def test_what_such_a_loop_stores_is_read(f: Callable[..., Any], q: float) -> Non
             value = found[0] if isinstance(found, tuple) else found
             np.testing.assert_allclose(value, expected, rtol=1e-12)
             np.testing.assert_allclose(given, plain, rtol=1e-12)
+
+
+def best_part(x: Any, order: Any) -> Any:
+    best = x[:2]
+    for k in order:
+        if x[k] > best[0]:
+            best = x[k : k + 2]
+    return best
+
+
+def store_into_the_best(x: Any, order: Any) -> Any:
+    best = best_part(x, order)
+    best[0] = 5.0
+    return x.sum()
+
+
+def store_beside_the_best(x: Any, order: Any) -> Any:
+    best = best_part(x, order)
+    x *= 0.5
+    return best.sum()
+
+
+def store_into_one_of_two(x: Any, order: Any) -> Any:
+    first, second = x[:4], x[4:]
+    best = first
+    for k in order:
+        best = second if k > 2 else best
+    best[0] = 5.0
+    return x.sum()
+
+
+def read_the_best(x: Any, order: Any) -> Any:
+    return best_part(x, order).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [best_part, store_into_the_best, store_beside_the_best, store_into_one_of_two, read_the_best],
+)
+def test_a_loop_leaves_one_of_two_views_of_an_array(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    order = np.array([1, 3, 2, 5])
+    for seed in range(3):
+        x, y = (np.random.default_rng(seed).random(8) for _ in range(2))
+        expected, found = f(x, order), jitted(y, order)
+        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(y, x)
+        if f is best_part:
+            assert np.shares_memory(found, y)
+    assert f is not read_the_best or not jitted.report().fallbacks

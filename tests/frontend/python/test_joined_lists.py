@@ -489,3 +489,45 @@ def test_gradients_by_lists_of_many_arrays() -> None:
                 np.testing.assert_allclose(found.z[k], x * np.sum(k == WHICH))
             assert found.rates is model.rates
             np.testing.assert_array_equal(found.w, np.ones(3))
+
+
+# Rows that loops pick -----------------------------------------------------------------------------
+
+
+def largest(xs: Any, which: Any) -> Any:
+    best = xs[0]
+    for k in which:
+        if xs[k][0] > best[0]:
+            best = xs[k]
+    return best
+
+
+def stored_into_the_largest(xs: Any, which: Any) -> Any:
+    largest(xs, which)[0] = 9.0
+    return sum(x[0] for x in xs)
+
+
+def stored_beside_the_largest(xs: Any, which: Any) -> Any:
+    best = largest(xs, which)
+    for x in xs:
+        x *= 0.5
+    return best.sum()
+
+
+def stored_through_names(xs: Any, which: Any) -> Any:
+    total = 0.0
+    for k in range(len(which) - 1):
+        a, b = xs[which[k]], xs[which[k + 1]]
+        a[0] += b[0]
+        b[-1] -= a[0]
+        total += a[0] + xs[which[k]][-1]
+    return total
+
+
+@pytest.mark.parametrize(
+    "f", [stored_into_the_largest, stored_beside_the_largest, stored_through_names]
+)
+def test_arrays_under_other_names(f: Any) -> None:
+    jitted = tracejit.jit(f)
+    for n in (30, 31, 30):
+        check(f, jitted, lambda n=n: (documents(n), np.r_[WHICH, WHICH[-1]]))  # type: ignore[misc]

@@ -416,7 +416,7 @@ def merged_of(x: Any) -> Any:
 def arrays_in(x: Any) -> list[TracedArray]:
     """The arrays that `x` may be."""
     if isinstance(x, Union):
-        found = {a.storage: a for side in (x.first, x.second) for a in arrays_in(side)}
+        found = {id(a): a for side in (x.first, x.second) for a in arrays_in(side)}
         return list(found.values())
     return [x] if isinstance(x, TracedArray) else []
 
