@@ -6,12 +6,14 @@ What such a loop stores is in the array that the name held before it, whoever re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import tracejit
+from tracejit.frontend.tracing.storage import Storage
 
 VECTOR = np.array([1.0, 2.0, 3.0])
 MATRIX = np.array([[1.2, 0.3, 0.1], [0.0, 1.1, 0.4], [0.2, 0.1, 1.3]])
@@ -165,3 +167,11 @@ def test_a_loop_leaves_one_of_two_views_of_an_array(f: Callable[..., Any]) -> No
         if f is best_part:
             assert np.shares_memory(found, y)
     assert f is not read_the_best or not jitted.report().fallbacks
+
+
+def test_memory_that_may_be_other_memory_on_many_ways() -> None:
+    value: Any = SimpleNamespace(type=None)
+    storages = [Storage(cast(Any, None), value) for _ in range(64)]
+    for k, storage in enumerate(storages[2:]):
+        storage.may_alias = tuple((other, other.version) for other in storages[k : k + 2])
+    assert storages[-1].roots() == set(storages)

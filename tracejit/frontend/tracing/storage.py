@@ -80,9 +80,14 @@ class Storage:
 
     def roots(self) -> set[Storage]:
         """All memory that this is, or may be."""
-        if self.source is not None:
-            return self.source.roots()
-        return {self}.union(*(storage.roots() for storage, _ in self.may_alias))
+        found: set[Storage] = set()
+        todo = [self.root]
+        while todo:
+            storage = todo.pop()
+            if storage not in found:
+                found.add(storage)
+                todo += [other.root for other, _ in storage.may_alias]
+        return found
 
     def check(self) -> None:
         """Raise TraceError where the memory that this is a copy of has been stored into since."""
