@@ -13,6 +13,7 @@ import pytest
 
 import tracejit
 from tests.support.compare import assert_same
+from tracejit.frontend.tracing.packed import JoinedArrays
 
 # Lists of lists ----------------------------------------------------------------------------------
 
@@ -531,3 +532,41 @@ def test_arrays_under_other_names(f: Any) -> None:
     jitted = tracejit.jit(f)
     for n in (30, 31, 30):
         check(f, jitted, lambda n=n: (documents(n), np.r_[WHICH, WHICH[-1]]))  # type: ignore[misc]
+
+
+# Copies -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["b1", "i2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("rest", [(), (2,)])
+def test_only_what_is_stored_is_written_back(dtype: str, rest: tuple[int, ...]) -> None:
+    """Another thread may store into other elements, or other arrays, at the same time."""
+    arrays = [np.zeros((n, *rest), dtype) for n in (2, 0, 3, 1)]
+    joined = JoinedArrays(arrays)
+    joined.array[3] = 1
+    joined.array[5] = np.array(-0.0).astype(dtype)
+    arrays[0][:] = arrays[2][0] = 1
+    joined.write_back()
+    expected = [[1, 1], [], [1, 1, 0], [0]]
+    for x, firsts in zip(arrays, expected, strict=True):
+        assert [row.flat[0] for row in x[:, None]] == firsts
+    assert np.signbit(arrays[3].real.astype(float)).any() == (dtype[0] in "fc")
+
+
+def doubled(xs: Any, which: Any) -> Any:
+    total = 0.0
+    for k in which:
+        total += xs[k][0, 0]
+    return xs[which[0]] * 2.0, total
+
+
+def test_results_are_laid_out_as_the_arrays_are() -> None:
+    rng = np.random.default_rng(0)
+    jitted = tracejit.jit(doubled)
+    for orders in ("C", "CF", "F"):
+        xs = [
+            np.asarray(rng.random((2 + k % 3, 4)), order=orders[k % len(orders)]) for k in range(25)
+        ]
+        for k in (3, 4):
+            which = np.array([k, 5])
+            assert jitted(xs, which)[0].strides == doubled(xs, which)[0].strides

@@ -75,6 +75,7 @@ class JoinedArrays:
 
     def __init__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         self.arrays, self._joined = tuple(arrays), np.concatenate(arrays)
+        self._before = self._joined.copy()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -86,11 +87,29 @@ class JoinedArrays:
         return np.asarray(self)
 
     def write_back(self) -> None:
-        """Give the arrays the elements that are here now."""
+        """Give the arrays the elements that are others now.
+
+        What is as before stays untouched: another thread may have stored into it in the meantime.
+        """
+        joined, before = self._joined, self._before
+        if joined.itemsize > 8:
+            changed = (_words(joined) != _words(before)).any(axis=-1)
+        else:
+            changed = joined.view(f"u{joined.itemsize}") != before.view(f"u{before.itemsize}")
+        ends = np.cumsum([x.size for x in self.arrays])
+        found = np.searchsorted(ends, np.flatnonzero(changed), side="right")
+        sizes = np.bincount(found, minlength=len(ends))
         first = 0
-        for array in self.arrays:
-            array[...] = self._joined[first : first + len(array)]
-            first += len(array)
+        for array, some in zip(self.arrays, (sizes > 0).tolist(), strict=True):
+            last = first + len(array)
+            if some:
+                np.copyto(array, joined[first:last], where=changed[first:last])
+            first = last
+
+
+def _words(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements of an array in C order as integers of 8 bytes, along one more axis."""
+    return x[..., None].view("u8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +157,7 @@ def _join(values: list[Any], form: Arrays) -> list[np.ndarray[Any, Any]] | None:
     for x in values:
         if type(x) is not np.ndarray or x.dtype != form.dtype or x.ndim != form.ndim:
             return None
-        if x.shape[1:] != rest:
+        if x.shape[1:] != rest or not (form.ndim == 1 or x.flags.c_contiguous):
             return None
         sizes.append(len(x))
     joined, counts = JoinedArrays(values).array, np.array(sizes, np.int64)
