@@ -37,10 +37,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         itertools.product(("diagflat", "tril", "triu"), ("",)),
         "NumPy's zeros are memory that the system cleared; here each element is computed",
     ),
-    **dict.fromkeys(
-        itertools.product(("compress", "extract"), ("",)),
-        "the size of the result is known when it has been made: it is copied once",
-    ),
+    ("compress", ""): "the size of the result is known when it has been made: it is copied once",
     **dict.fromkeys(
         itertools.product(("norm", "vdot"), ("float32",)),
         "of matrices not in C order BLAS sums the products in float32, the kernel in float64",

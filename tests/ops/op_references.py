@@ -535,6 +535,12 @@ def _(inputs, attrs):
     return np.array(found, np.int64)
 
 
+@reference("compress")
+def _(inputs, attrs):
+    x, mask = inputs
+    return np.array([v for v, holds in zip(x.tolist(), mask, strict=True) if holds], x.dtype)
+
+
 # Special functions -----------------------------------------------------------------------------
 
 

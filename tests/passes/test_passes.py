@@ -232,6 +232,26 @@ def f(n: size):
     assert_same(evaluate(graph, [], {"n": 2}), evaluate(after, [], {"n": 2}))
 
 
+def test_stored_elements_where_a_mask_holds_are_moved_at_once() -> None:
+    text = """
+def f(x: f64[6], m: b1[6], k: int):
+    bind_size(k, binds=(s,))
+    z: f64[6] = sqrt(x)
+    p: i64[s] = true_positions(m, size=s)
+    a: f64[s] = gather(x, p)
+    b: f64[s] = gather({other}, p)
+    return a, b
+"""
+    x = np.arange(6.0)
+    for other, found in (("x", ["compress", "compress"]), ("z", ["gather", "gather"])):
+        graph = parse(text.format(other=other))
+        after = pass_named("compressed")(graph)
+        reads = [n.op.name for n in after.nodes if n.op.name in ("gather", "compress")]
+        assert reads == found
+        inputs = [x, x % 2 > 0, 3]
+        assert_same(evaluate(graph, inputs), evaluate(after, inputs))
+
+
 def test_joins_of_joins_are_stored_once() -> None:
     graph = parse("""
 def f(n: size, x: f64[n, 3], y: f64[n, 2]):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
+from tracejit.codegen.program.masks import emit_masked
 from tracejit.codegen.program.sorting import emit_sort
 from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.blas import HELPERS, helper_address
@@ -22,7 +23,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
-from tracejit.ops.array.masks import TruePositions
+from tracejit.ops.array.masks import Compress, TruePositions
 from tracejit.ops.array.sorting import ArgSort, Sort
 
 __all__ = ["emit_library"]
@@ -32,8 +33,9 @@ _F = (1, 0)
 
 def emit_library(e: ProgramContext, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
-    if isinstance(node.op, TruePositions):
-        return _positions(e, node)
+    if isinstance(node.op, (TruePositions, Compress)):
+        emit_masked(e, node)
+        return True
     if isinstance(node.op, (Sort, ArgSort)):
         return emit_sort(e, node)
     name = helper_of(node)
@@ -55,47 +57,6 @@ def _call(e: ProgramContext, name: str, arguments: str) -> str:
         e.fb.line(f"call void @{name}({arguments})")
         return ""
     return e.fb.emit(f"call {result} @{name}({arguments})")
-
-
-#: Every element writes its number where the next true one belongs: no branch depends on the mask.
-_POSITIONS = """
-define internal void @tj_positions(ptr %out, ptr %mask, i64 %count, i64 %n) {
-entry:
-  %none = icmp sle i64 %count, 0
-  br i1 %none, label %done, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %k = phi i64 [ 0, %entry ], [ %found, %loop ]
-  %place = getelementptr i64, ptr %out, i64 %k
-  store i64 %i, ptr %place
-  %address = getelementptr i8, ptr %mask, i64 %i
-  %byte = load i8, ptr %address
-  %is_true = icmp ne i8 %byte, 0
-  %one = zext i1 %is_true to i64
-  %found = add i64 %k, %one
-  %next = add i64 %i, 1
-  %wanted = icmp slt i64 %found, %count
-  %left = icmp slt i64 %next, %n
-  %more = and i1 %wanted, %left
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-"""
-
-
-def _positions(e: ProgramContext, node: Node) -> bool:
-    """The places of the true elements: as many as `size` says, which the program has counted."""
-    (mask,), (out,) = node.inputs, node.outputs
-    if mask in e.strides:
-        return False
-    name = e.module.helper(
-        "tj_positions", lambda: e.module.add_function("tj_positions", _POSITIONS)
-    )
-    count, n = e.dim(node.attrs["size"]), e.dim(array_of(mask).shape[0])
-    pointers = f"ptr {e.pointer[out]}, ptr {e.pointer[mask]}"
-    e.fb.line(f"call void {name}({pointers}, i64 {count}, i64 {n})")
-    return True
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,18 @@ of bytes are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 
 from tracejit.codegen.program.byte_sorts import place_bytes, sort_bytes
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
-from tracejit.codegen.program.views import copied
+from tracejit.codegen.program.views import dense
 from tracejit.codegen.support.routines import array_of
 from tracejit.codegen.support.sorting import sort_address
 from tracejit.ir.dims import prod
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.graph import Node
 from tracejit.ir.types import c_order, dtype_name
 from tracejit.ops.array.sorting import ArgSort
 
@@ -88,19 +87,9 @@ def emit_sort(e: ProgramContext, node: Node) -> bool:
         source = e.pointer[x]
         line.each(lambda place, number: line.argsort_dense(place, number, source, target))
     else:
-        with _dense(e, x) as source:
+        with dense(e, x) as source:
             line.each(lambda place, _: line.argsort(place, source, target))
     return True
-
-
-@contextmanager
-def _dense(e: ProgramContext, x: Value) -> Iterator[str]:
-    """An operand in C order, a copy for as long as the block where it lies otherwise."""
-    if x in e.scattered or x in e.strides or not array_of(x).is_c:
-        with copied(e, x) as block:
-            yield block
-        return
-    yield e.pointer[x]
 
 
 class _Lines:

@@ -19,7 +19,7 @@ from tracejit.ir.types import ArrayType, c_order
 from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.fusion.views import keeps_axes
 
-__all__ = ["copied", "name_view", "strides_of"]
+__all__ = ["copied", "dense", "name_view", "strides_of"]
 
 
 def _array(v: Value) -> ArrayType:
@@ -67,6 +67,16 @@ def _with_axes(
     """Strides after axes of one element, along which nothing moves, are added or dropped."""
     wide = iter([s for n, s in zip(shape, strides, strict=True) if n != 1])
     return tuple(1 if n == 1 else next(wide) for n in wanted)
+
+
+@contextmanager
+def dense(e: ProgramContext, v: Value) -> Iterator[str]:
+    """An operand in C order, a copy for as long as the block where it lies otherwise."""
+    if v in e.scattered or v in e.strides or not _array(v).is_c:
+        with copied(e, v) as block:
+            yield block
+        return
+    yield e.pointer[v]
 
 
 @contextmanager

@@ -51,6 +51,18 @@ def _add_one(
     return c.op("scatter", whole, c.add(there, v), *indices, **attrs)
 
 
+class CompressRules(Linear):
+    """The cotangents go to where the mask holds."""
+
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        places = c.op("true_positions", at.x(1), size=at.attrs["size"])
+
+        def add(c: DerivativeBuilder, whole: Value, v: Value) -> Value:
+            return c.op("scatter_apply", whole, v, places, function="add", checked=False)
+
+        return Into(g, add)
+
+
 class ReadItemRules(Linear):
     """The cotangent is added to one element."""
 

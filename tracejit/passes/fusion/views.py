@@ -14,7 +14,9 @@ from collections.abc import Mapping, Set
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.masks import Compress, TruePositions
 from tracejit.ops.array.shape import Reshape, Slice, Transpose
+from tracejit.ops.array.sorting import ArgSort, Sort
 from tracejit.passes.analysis.fusable import is_root_op
 from tracejit.passes.analysis.order import Order
 
@@ -22,6 +24,8 @@ __all__ = ["keeps_axes", "renames"]
 
 #: What BLAS has products of.
 _BLAS = frozenset(("f32", "f64", "c64", "c128"))
+#: What works on copies where its operands do not lie dense.
+_COPYING = (ArgSort, Compress, Sort, TruePositions)
 
 
 def keeps_axes(node: Node) -> bool:
@@ -98,7 +102,7 @@ def _operands(
             continue
         products: list[Node] = []
         for user in consumers.get(n.outputs[0], []):
-            if _is_product(user):
+            if _takes_view(user, n):
                 products.append(user)
             elif user in read and (not isinstance(user.op, Reshape) or keeps_axes(user)):
                 products += read[user]
@@ -106,7 +110,7 @@ def _operands(
                 products = []
                 break
         whole = not isinstance(n.op, Reshape) or keeps_axes(n)
-        if not whole and any(not _is_product(u) for u in consumers.get(n.outputs[0], ())):
+        if not whole and any(not _takes_view(u, n) for u in consumers.get(n.outputs[0], ())):
             continue
         if products and _is_plain(n):
             read[n] = products
@@ -144,7 +148,10 @@ def _is_stored(
     return any(user not in fusable for user in consumers.get(v, ()))
 
 
-def _is_product(node: Node) -> bool:
+def _takes_view(node: Node, view: Node) -> bool:
+    """Whether a product, or what copies its operands itself, takes a view."""
+    if isinstance(node.op, _COPYING):
+        return isinstance(view.op, Reshape)
     t = node.outputs[0].type if node.outputs else None
     return isinstance(node.op, MatMul) and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
 
