@@ -570,3 +570,29 @@ def test_results_are_laid_out_as_the_arrays_are() -> None:
         for k in (3, 4):
             which = np.array([k, 5])
             assert jitted(xs, which)[0].strides == doubled(xs, which)[0].strides
+
+
+class Pair:
+    def __init__(self, n: int) -> None:
+        self.z, self.y = documents(n), documents(n)
+
+    def last(self, which: Any) -> Any:
+        p, q = self.z[-2], self.z[12]
+        if self.z[which[3]][0] > q[0]:
+            if self.z[which[0]][0] > q[0]:
+                self.z[which[3]][-1] += 0.25
+            else:
+                self.z[-2][-1] += 1.5
+            self.z[which[3]][0] *= q[0]
+        q = self.y[which[0]]
+        for _ in self.y:
+            p = self.z[-2]
+            q = p
+        return q[-1]
+
+
+def test_a_row_of_another_length_after_a_loop() -> None:
+    jitted = tracejit.jit(Pair.last)
+    for n in (30, 31):
+        check(Pair.last, jitted, lambda n=n: (Pair(n), WHICH))  # type: ignore[misc]
+    assert jitted.report().fallbacks == [], str(jitted.report())

@@ -84,7 +84,8 @@ def _count(graph: Graph) -> int:
 def _versions(graph: Graph, loop: Node, before: Numbers) -> list[Node] | None:
     """What stands for a loop of `graph`: the test and the branch; None where nothing is won."""
     others = (n for n in graph.nodes if n is not loop)
-    read = set().union(*map(_sizes_of, others), *(type_sizes(v.type) for v in graph.outputs))
+    made = (*graph.outputs, *loop.outputs)
+    read = set().union(*map(_sizes_of, others), *(type_sizes(v.type) for v in made))
     read |= sizes_read(with_nodes(graph, ()))
     if not read.isdisjoint(loop.binds) or sum(map(_count, loop.regions)) > _MOST_NODES:
         return None
