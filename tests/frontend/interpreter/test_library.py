@@ -105,6 +105,18 @@ KEYS = (
 )
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8])
+def test_many_bytes_are_looked_up(dtype: Any) -> None:
+    draw = np.random.default_rng(4)
+    for side in ("left", "right"):
+        f = tracejit.jit(lambda a, v, side=side: np.searchsorted(a, v, side), strict=True)
+        for n in (1, 300, 5000):
+            for count in (1000, 1024, 3000):
+                a, v = (draw.integers(-128, 128, k).astype(dtype) for k in (n, count))
+                a.sort()
+                assert_same(f(a, v), np.searchsorted(a, v, side))
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:

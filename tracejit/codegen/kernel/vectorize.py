@@ -132,7 +132,7 @@ def plan_loop(
         for t in loop.targets if not counting else ():
             survey.expression(t.expr)
             survey.note(_carried(loop, t))
-    if not survey.possible:
+    if not survey.possible or isinstance(loop, For) and survey.moves_pairs:
         return None
     width = target.vector_bits // survey.widest
     if width < 2:
@@ -252,6 +252,17 @@ class _Survey:
         self.separate: set[int] = set()
         #: Whether some of those are no few elements apart, which shuffles collect.
         self.apart = False
+        self._places: set[tuple[str, Dim]] = set()
+
+    @property
+    def moves_pairs(self) -> bool:
+        """Whether all that is done is to move both parts of complex numbers that lie apart: one
+        load of both, and one store, is better than lanes of either.
+        """
+        if self.weight or not self.apart or self.has_inner_loop:
+            return False
+        places = self._places
+        return all((b, at + 1) in places or (b, at - 1) in places for b, at in places)
 
     def note(self, dtype: str) -> None:
         """A register of this dtype varies."""
@@ -309,6 +320,7 @@ class _Survey:
             self.runs.add(bits(dtype))
         else:
             self.separate.add(bits(dtype))
+            self._places.add((access.buffer, offset))
             self.apart |= split is None or split[0] not in (2, 3, 4)
             if split is None or self._depends(split[1]):
                 self.note("i64")

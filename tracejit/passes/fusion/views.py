@@ -151,7 +151,7 @@ def _is_stored(
 def _takes_view(node: Node, view: Node) -> bool:
     """Whether a product, or what copies its operands itself, takes a view."""
     if isinstance(node.op, _COPYING):
-        return isinstance(view.op, Reshape)
+        return isinstance(view.op, (Reshape, Slice))
     t = node.outputs[0].type if node.outputs else None
     return isinstance(node.op, MatMul) and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
 
