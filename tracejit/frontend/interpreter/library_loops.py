@@ -176,21 +176,18 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     first = fp[0] if left is None else np.float64(left)
     last = fp[-1] if right is None else np.float64(right)
     require_order(xp)
-    slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     value = np.empty(len(x))
     if len(x) >= _MANY and 4 * len(x) >= n and (x[:-1] <= x[1:]).all():
-        interp_in_order(value, x, xp, fp, slopes, first, last)
+        interp_in_order(value, x, xp, fp, first, last)
     else:
-        value[:] = interp_at_once(x, xp, fp, slopes, first, last, False)
-    value = derived_as(value, interp_at_once(x, xp, fp, slopes, first, last, True))
+        value[:] = interp_at_once(x, xp, fp, first, last, False)
+    value = derived_as(value, interp_at_once(x, xp, fp, first, last, True))
     return value.reshape(shape) if shape else value[0]
 
 
-def interp_at_once(
-    x: Any, xp: Any, fp: Any, slopes: Any, first: Any, last: Any, is_line: bool
-) -> Any:
+def interp_at_once(x: Any, xp: Any, fp: Any, first: Any, last: Any, is_line: bool) -> Any:
     """The values at numbers in any order; or the lines that they lie on, for derivatives."""
-    n = len(xp)
+    n, slopes = len(xp), (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     base = np.minimum(np.maximum(bisected(xp, x, "right") - 1, 0), n - 1)
     low = np.minimum(base, n - 2)
     # At the last point the interval ends, at all others it begins.
@@ -210,9 +207,7 @@ def interp_at_once(
     return value
 
 
-def interp_in_order(
-    values: Any, x: Any, xp: Any, fp: Any, slopes: Any, first: Any, last: Any
-) -> None:
+def interp_in_order(values: Any, x: Any, xp: Any, fp: Any, first: Any, last: Any) -> None:
     """The values at numbers in ascending order: one walk along both."""
     n, at = len(xp), 0
     for i in range(len(x)):
@@ -226,10 +221,11 @@ def interp_in_order(
         elif at == n:
             values[i] = last
         else:
-            value = slopes[at - 1] * (here - xp[at - 1]) + fp[at - 1]
+            slope = (fp[at] - fp[at - 1]) / (xp[at] - xp[at - 1])
+            value = slope * (here - xp[at - 1]) + fp[at - 1]
             if value != value:
                 # What is NaN from one side may be a number from the other.
-                value = slopes[at - 1] * (here - xp[at]) + fp[at]
+                value = slope * (here - xp[at]) + fp[at]
                 if value != value and fp[at - 1] == fp[at]:
                     value = fp[at]
             values[i] = value
