@@ -15,7 +15,7 @@ import scipy.special
 
 import tracejit
 from tests.support.compare import assert_parity, assert_same
-from tracejit.codegen.program.rng_state import _SAVED
+from tracejit.codegen.program.random.rng_state import _SAVED
 from tracejit.codegen.support.host_call_text import held_results
 from tracejit.errors import Bailout, FallbackError, GraphError
 from tracejit.ir.evaluate import evaluate

@@ -25,6 +25,8 @@ from tracejit.codegen.program.effects import emit_output_end, emit_output_left
 from tracejit.codegen.program.host_calls import HostCallSite
 from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
+from tracejit.codegen.program.random.rng_state import emit_drawn_back, emit_drawn_end
+from tracejit.codegen.program.random.stream_claims import emit_give_back, emit_release
 from tracejit.codegen.program.recursion import (
     FunctionLayout,
     emit_first_limits,
@@ -32,9 +34,7 @@ from tracejit.codegen.program.recursion import (
     emit_limits,
     emit_malloc,
 )
-from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.codegen.program.stream_claims import emit_give_back, emit_release
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value

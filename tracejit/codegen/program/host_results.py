@@ -16,8 +16,8 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python, leave_if
 from tracejit.codegen.program.host_calls import HostCallSite, slot_count
 from tracejit.codegen.program.host_functions import ufunc_of
-from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
-from tracejit.codegen.program.stream_claims import emit_begin, is_claimed, stream_of
+from tracejit.codegen.program.random.rng_state import emit_drawn_word, save_state
+from tracejit.codegen.program.random.stream_claims import emit_begin, is_claimed, stream_of
 from tracejit.codegen.support.host_call_text import host_address
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.errors import TraceError

@@ -10,13 +10,13 @@ from tracejit.codegen.kernel.early_exits import fails_first
 from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
-from tracejit.codegen.program.draws import emit_draw
 from tracejit.codegen.program.effects import emit_effect
 from tracejit.codegen.program.exits import holding
 from tracejit.codegen.program.host_results import emit_host_call
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
-from tracejit.codegen.program.own_streams import emit_start
+from tracejit.codegen.program.random.draws import emit_draw
+from tracejit.codegen.program.random.own_streams import emit_start
 from tracejit.codegen.program.recursion import emit_recursive_call
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks

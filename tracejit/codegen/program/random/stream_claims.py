@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.rng_state import begin_draws, emit_drawn_word
+from tracejit.codegen.program.random.rng_state import begin_draws, emit_drawn_word
 from tracejit.codegen.support.mersenne_twister import twister_offset
 from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.codegen.program.draw import BAD, Distribution, Parameter, bad_text
+from tracejit.codegen.program.random.draw import BAD, Distribution, Parameter, bad_text
 
 __all__ = ["DISTRIBUTIONS", "fill_text"]
 

@@ -12,10 +12,10 @@ from typing import Any
 from tracejit.codegen.llvm.engine import host_target, libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
-from tracejit.codegen.program.distributions import DISTRIBUTIONS, fill_text
-from tracejit.codegen.program.draw import BAD, Distribution, Draw, Parameter
-from tracejit.codegen.program.own_streams import end_words
-from tracejit.codegen.program.python_draws import emit_python_draw
+from tracejit.codegen.program.random.distributions import DISTRIBUTIONS, fill_text
+from tracejit.codegen.program.random.draw import BAD, Distribution, Draw, Parameter
+from tracejit.codegen.program.random.own_streams import end_words
+from tracejit.codegen.program.random.python_draws import emit_python_draw
 from tracejit.codegen.program.sorting import emit_places
 from tracejit.codegen.support.mersenne_twister import PYTHON_API
 from tracejit.codegen.support.python_calls import python_address

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.draw import Distribution, Draw, Parameter
+from tracejit.codegen.program.random.draw import Distribution, Draw, Parameter
 from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
 from tracejit.codegen.support.python_calls import python_address
 from tracejit.ir.graph import Node

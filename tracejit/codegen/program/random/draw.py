@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.own_streams import begin_words
-from tracejit.codegen.program.stream_claims import emit_begin, stream_of
+from tracejit.codegen.program.random.own_streams import begin_words
+from tracejit.codegen.program.random.stream_claims import emit_begin, stream_of
 from tracejit.codegen.support.mersenne_twister import twister_offset
 from tracejit.codegen.support.random_functions import (
     bits_offset,

@@ -1,0 +1,1 @@
+"""Draws of random numbers, by the C functions of NumPy or as machine code."""
