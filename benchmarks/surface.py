@@ -43,6 +43,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "of matrices not in C order BLAS sums the products in float32, the kernel in float64",
     ),
     ("ediff1d", ""): "NumPy copies what has gaps and goes on with neighbours",
+    ("sign", "complex128"): "each length is one call of the C library's hypot, in NumPy as here",
 }
 
 
