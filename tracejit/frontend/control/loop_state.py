@@ -5,7 +5,7 @@ The body is traced until what it takes is what it gives back, then recorded as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
@@ -47,7 +47,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
 from tracejit.frontend.tracing.weak_scalar import WeakScalar
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Graph, Value, symbols
+from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
 
 __all__ = ["Loop", "Once", "StaticLoop"]
@@ -454,7 +454,13 @@ class Loop:
             close_region(body, inputs, self.sizes, captures, last, size_ends),
         )
         sizes = tuple((*size_starts, *symbols(g.sizes[len(self.sizes) :])) for g in graphs)
-        if _leaves_other_sizes(graphs[1]):
+        starts = dict(zip(self.sizes, size_starts, strict=False))
+        if _are_others(graphs[1].inputs, first, starts):
+            raise TraceError(
+                "TJ015", "a size that another array had in an earlier trace", user_line()
+            )
+        ends = dict(zip(graphs[1].sizes, graphs[1].size_outputs, strict=False))
+        if _are_others(graphs[1].inputs, graphs[1].outputs, ends):
             raise TraceError("TJ015", "a size that a loop leaves to another array", user_line())
         outs = parent.emit_all(
             "while_loop",
@@ -469,11 +475,11 @@ class Loop:
         return iter(outs[:count]), wrap(parent, outs[count]), outcome(outs[count + 1 :])
 
 
-def _leaves_other_sizes(body: Graph) -> bool:
-    """Whether an array that a loop's body gives has not the sizes that the next iteration takes."""
-    left = dict(zip(body.sizes, body.size_outputs, strict=False))
-    for taken, given in zip(body.inputs, body.outputs, strict=False):
-        a, b = type_substitute(taken.type, left), given.type
+def _are_others(inputs: Sequence[Value], values: Sequence[Value], sizes: Mapping[str, Dim]) -> bool:
+    """Whether an array among the values that an iteration begins with, or leaves, has not the sizes
+    that the body takes, of which the carried ones are `sizes` there."""
+    for taken, given in zip(inputs, values, strict=False):
+        a, b = type_substitute(taken.type, sizes), given.type
         if isinstance(a, ArrayType) and isinstance(b, ArrayType) and a.shape != b.shape:
             return a.ndim == b.ndim
     return False
