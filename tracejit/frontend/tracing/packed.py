@@ -141,7 +141,7 @@ def joined_form(values: list[Any], few: int = FEW) -> Arrays | None:
         return None
     first = values[0]
     form = Arrays(first.dtype, first.ndim)
-    return form if first.dtype.kind in "biufc" and _join(values, form) is not None else None
+    return form if first.dtype.kind in "biufc" and _are_joinable(values, form) else None
 
 
 def are_small(values: list[Any]) -> bool:
@@ -149,19 +149,24 @@ def are_small(values: list[Any]) -> bool:
     return bool(sum(x.size for x in values) <= _SMALL * len(values))
 
 
-def _join(values: list[Any], form: Arrays) -> list[np.ndarray[Any, Any]] | None:
+def _are_joinable(values: list[Any], form: Arrays) -> bool:
+    """Whether all of these are arrays of a form, of which some have elements."""
     if form.ndim < 1 or not form.dtype.isnative:
-        return None
+        return False
     rest = getattr(values[0], "shape", ())[1:]
-    sizes = []
     for x in values:
         if type(x) is not np.ndarray or x.dtype != form.dtype or x.ndim != form.ndim:
-            return None
+            return False
         if x.shape[1:] != rest or not (form.ndim == 1 or x.flags.c_contiguous):
-            return None
-        sizes.append(len(x))
-    joined, counts = JoinedArrays(values).array, np.array(sizes, np.int64)
-    return [np.cumsum(counts) - counts, counts, joined] if joined.size else None
+            return False
+    return any(x.size for x in values)
+
+
+def _join(values: list[Any], form: Arrays) -> list[np.ndarray[Any, Any]] | None:
+    if not _are_joinable(values, form):
+        return None
+    sizes = np.array([*map(len, values)], np.int64)
+    return [np.cumsum(sizes) - sizes, sizes, JoinedArrays(values).array]
 
 
 def _form_of_rows(values: list[Any], few: int) -> Rows | Ragged | None:

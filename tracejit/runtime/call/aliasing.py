@@ -95,7 +95,8 @@ def _own_their_memory(arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
     count = 0
     for x in arrays:
         for part in x.base.arrays if isinstance(x.base, JoinedArrays) else (x,):
-            if part.base is not None or not part.flags.carray:
+            flags = part.flags
+            if part.base is not None or not (flags.owndata and flags.carray):
                 return False
             seen.add(id(part))
             count += 1
