@@ -168,7 +168,7 @@ def may_bail(name: str, inputs, expected) -> bool:
     # -2.0**63 goes with what is beyond it.
     return (
         (large and (name == "py_truediv" or comparison))
-        or (name == "py_multiply" and has_nan)
+        or (name in ("py_multiply", "py_truediv") and has_nan)
         or (isinstance(inputs[0], (float, np.floating)) and int_of(expected) == -(2**63))
     )
 

@@ -229,7 +229,8 @@ class PyMultiply(_Arithmetic):
 
 @register
 class PyTrueDivide(PyOp):
-    """Python's `a / b`. Ints beyond 2**53 bail out: Python rounds the quotient alone."""
+    """Python's `a / b`. Ints beyond 2**53 bail out: Python rounds the quotient alone. So does a
+    complex quotient with a NaN: Python versions differ there."""
 
     name: ClassVar[str] = "py_truediv"
     raises: ClassVar[bool] = True
