@@ -25,9 +25,11 @@ from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.fma import fma
 from tracejit.ir.kernel import (
     Call,
+    Check,
     Const,
     Expr,
     For,
+    If,
     IndexValue,
     Kernel,
     Let,
@@ -38,6 +40,7 @@ from tracejit.ir.kernel import (
     Store,
     Target,
     Var,
+    While,
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
@@ -106,6 +109,22 @@ def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
             return [f"for {var} in range({_dim(size)}):{note}", *_body(body, strides, "    ")]
         case Reduce():
             return _reduce(stmt, strides)
+        case While():
+            return _while(stmt, strides)
+        case If():
+            sides = [
+                [
+                    *_body(body, strides, "    "),
+                    *(f"    {r.name} = {_expr(value, strides)}" for r, value in values),
+                ]
+                for body, values in (
+                    (stmt.then, [(r, r.then) for r in stmt.results]),
+                    (stmt.orelse, [(r, r.orelse) for r in stmt.results]),
+                )
+            ]
+            return [f"if {_expr(stmt.condition, strides)}:", *sides[0], "else:", *sides[1]]
+        case Check(failed):
+            return [f"check({_expr(failed, strides)})"]
         case ScanLoop(var, size, body, carries):
             return [
                 *(f"{c.name} = {_expr(c.init, strides)}" for c in carries),
@@ -121,6 +140,20 @@ def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
                     else []
                 ),
             ]
+
+
+def _while(stmt: While, strides: _Strides) -> list[str]:
+    names = ", ".join(c.name for c in stmt.carries)
+    following = ", ".join(_expr(c.next, strides) for c in stmt.carries)
+    return [
+        *(f"{c.name} = {_expr(c.init, strides)}" for c in stmt.carries),
+        "while True:",
+        *_body(stmt.test_body, strides, "    "),
+        f"    if not {_expr(stmt.test, strides)}:",
+        "        break",
+        *_body(stmt.body, strides, "    "),
+        *([f"    {names} = {following}"] if names else []),
+    ]
 
 
 def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
@@ -230,6 +263,11 @@ def _wrap_index(index: Any, size: Any) -> int:
     return place
 
 
+def _check(failed: Any) -> None:
+    if failed:
+        raise OutOfRange
+
+
 def _select(condition: Any, a: Any, b: Any) -> Any:
     return a if condition else b
 
@@ -269,6 +307,7 @@ def _functions(target: HostTarget | None) -> dict[str, Any]:
         "uniform_power": lambda x, y: UNIFORM_POWERS.get(float(y), lambda x: own["power"](x, y))(x),
         **{f"libm_{name}": _libm(name) for name in C_FUNCTIONS},
         "select": _select,
+        "check": _check,
         "cast": _cast,
         "unlikely": lambda condition: condition,
         "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),

@@ -6,6 +6,9 @@
            | For(var, size, body, vector)      independent; `vector`: may run as SIMD lanes
            | Reduce(var, size, body, targets, lanes, block, vector)
            | ScanLoop(var, size, body, carries)    strictly sequential, with loop-carried scalars
+           | While(carries, test_body, test, body)      as long as `test` holds
+           | If(condition, then, orelse, results)       one of two bodies
+           | Check(failed)                              the kernel gives up where that holds
     expr   = Const(value, dtype) | Var(name, dtype) | Load(buffer, index, dtype)
            | IndexValue(dim)                             the i64 value of a size expression
            | Call(fn, args, dtype)
@@ -44,9 +47,12 @@ from tracejit.ir.dims import Dim
 __all__ = [
     "Call",
     "Carry",
+    "Check",
+    "Choice",
     "Const",
     "Expr",
     "For",
+    "If",
     "IndexValue",
     "Kernel",
     "Let",
@@ -58,6 +64,10 @@ __all__ = [
     "Store",
     "Target",
     "Var",
+    "While",
+    "expressions",
+    "inner_bodies",
+    "sizes_in",
 ]
 
 
@@ -206,7 +216,47 @@ class ScanLoop:
     carries: tuple[Carry, ...]
 
 
-Stmt: TypeAlias = Let | Store | For | Reduce | ScanLoop
+@dataclass(frozen=True)
+class While:
+    """`test_body`, then `body` as long as `test` holds; both see the carried values.
+
+    Their Lets are visible in `test` and in `next`, and the carried values after the loop.
+    """
+
+    carries: tuple[Carry, ...]
+    test_body: tuple[Stmt, ...]
+    test: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A scalar that an `If` binds: `then` or `orelse`, which the body of that side may make."""
+
+    name: str
+    dtype: str
+    then: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True)
+class If:
+    """One of two bodies, by a b1."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    results: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """The kernel gives up, as at an index out of range, where the b1 `failed` holds."""
+
+    failed: Expr
+
+
+Stmt: TypeAlias = Let | Store | For | Reduce | ScanLoop | While | If | Check
 
 
 @dataclass(frozen=True)
@@ -232,3 +282,43 @@ class Kernel:
     sizes: tuple[str, ...]
     scalars: tuple[Var, ...]
     body: tuple[Stmt, ...]
+
+
+def inner_bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statements inside of a statement."""
+    match s:
+        case For() | Reduce() | ScanLoop():
+            return (s.body,)
+        case While():
+            return s.test_body, s.body
+        case If():
+            return s.then, s.orelse
+    return ()
+
+
+def expressions(s: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement itself."""
+    match s:
+        case Let(_, _, e) | Store(_, _, e) | Check(e):
+            return (e,)
+        case Reduce():
+            return tuple(t.expr for t in s.targets)
+        case ScanLoop():
+            return tuple(e for c in s.carries for e in (c.init, c.next))
+        case While():
+            return (*(e for c in s.carries for e in (c.init, c.next)), s.test)
+        case If():
+            return (s.condition, *(e for r in s.results for e in (r.then, r.orelse)))
+    return ()
+
+
+def sizes_in(s: Stmt) -> tuple[Dim, ...]:
+    """The sizes and places of a statement itself, those of its expressions not counted."""
+    match s:
+        case Store(_, index, _):
+            return index
+        case For(_, size) | ScanLoop(_, size):
+            return (size,)
+        case Reduce():
+            return (s.size, *(d for _, d in s.quotients))
+    return ()

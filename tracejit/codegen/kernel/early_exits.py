@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, ScanLoop, Stmt, Store
+from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, ScanLoop, Stmt, Store, inner_bodies
 
 __all__ = ["expressions", "fails_first", "may_fail", "only_reads"]
 
@@ -57,4 +57,4 @@ def _outermost(body: Sequence[Stmt]) -> Iterator[Expr]:
 
 
 def _stores(s: Stmt) -> bool:
-    return isinstance(s, Store) or not isinstance(s, Let) and any(map(_stores, s.body))
+    return isinstance(s, Store) or any(any(map(_stores, body)) for body in inner_bodies(s))

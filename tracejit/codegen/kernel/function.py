@@ -21,7 +21,19 @@ from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_r
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
-from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, ScanLoop, Stmt, Store
+from tracejit.ir.kernel import (
+    Call,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Reduce,
+    ScanLoop,
+    Stmt,
+    Store,
+    inner_bodies,
+)
 
 __all__ = ["emit_kernel", "kernel_signature"]
 
@@ -89,8 +101,8 @@ def _stores(body: Sequence[Stmt]) -> set[str]:
     for stmt in body:
         if isinstance(stmt, Store):
             found.add(stmt.buffer)
-        elif not isinstance(stmt, Let):
-            found |= _stores(stmt.body)
+        for body in inner_bodies(stmt):
+            found |= _stores(body)
     return found
 
 

@@ -134,6 +134,8 @@ def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
             return replace(s, expr=expr(s.expr))
         case Store():
             return replace(s, index=tuple(map(of, s.index)), expr=expr(s.expr))
+    if not isinstance(s, (For, Reduce, ScanLoop)):
+        raise NotImplementedError(f"{type(s).__name__} is made after its sizes are known")
     body = tuple(map_dims(inner, of) for inner in s.body)
     if isinstance(s, Reduce):
         targets = tuple(replace(t, expr=expr(t.expr)) for t in s.targets)
