@@ -1,0 +1,1 @@
+"""CUDA: kernels printed as Python for Numba-CUDA."""

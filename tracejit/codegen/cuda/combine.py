@@ -1,0 +1,171 @@
+"""What a reduction accumulates in a thread, how two threads join, and what comes of it in the end.
+
+Sums of floats carry their rounding errors along: the result is that of twice the precision, rounded
+(Ogita, Rump and Oishi, Accurate Sum and Dot Product, 2005, algorithm 4.4), whatever the number of
+threads; a sum of single precision is not formed in double precision. Products, like sums, depend on
+the order in the last place; the order is a function of sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tracejit.ir.kernel import Reduce, Target
+
+__all__ = ["Combiner", "combiners"]
+
+
+class Lines(Protocol):
+    """What is written to: see `writer.Writer`."""
+
+    types: dict[str, str]
+
+    def line(self, text: str) -> None: ...
+
+    def fresh(self) -> str: ...
+
+    def call(self, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str: ...
+
+    def const(self, value: bool | int | float, dtype: str) -> str: ...
+
+
+class Combiner:
+    """One target. `names` are the variables that accumulate, `dtypes` theirs."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.names: tuple[str, ...] = (target.name,)
+        self.dtypes: tuple[str, ...] = (target.dtype,)
+
+    def begin(self, w: Lines) -> None:
+        """What there is before any term."""
+        start = _identity(self.target)
+        w.line(f"{self.names[0]} = {w.const(start, self.target.dtype)}")
+
+    def add(self, w: Lines, term: str, position: str) -> None:
+        """Take one more term."""
+        self.join(w, (term,))
+
+    def join(self, w: Lines, others: Sequence[str]) -> None:
+        """Take what another thread has accumulated."""
+        t = self.target
+        fn = _FUNCTIONS.get(t.combine, t.combine)
+        w.line(f"{t.name} = {w.call(fn, (t.name, others[0]), (t.dtype, t.dtype), t.dtype)}")
+
+    def finish(self, w: Lines) -> None:
+        """Bind the target's name to the result."""
+        w.types[self.target.name] = self.target.dtype
+
+
+_FUNCTIONS = {
+    "sum": "add",
+    "prod": "multiply",
+    "min": "minimum",
+    "max": "maximum",
+    "any": "logical_or",
+    "all": "logical_and",
+}
+
+
+class _Sum(Combiner):
+    """A sum of floats, with its error."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.names = (target.name, f"{target.name}_e")
+        self.dtypes = (target.dtype, target.dtype)
+
+    def begin(self, w: Lines) -> None:
+        for name in self.names:
+            w.line(f"{name} = {w.const(0.0, self.target.dtype)}")
+
+    def add(self, w: Lines, term: str, position: str) -> None:
+        s, c = self.names
+        t, z = w.fresh(), w.fresh()
+        w.line(f"{t} = {s} + {term}")
+        w.line(f"{z} = {t} - {s}")
+        w.line(f"{c} = {c} + (({s} - ({t} - {z})) + ({term} - {z}))")
+        w.line(f"{s} = {t}")
+
+    def join(self, w: Lines, others: Sequence[str]) -> None:
+        self.add(w, others[0], "")
+        w.line(f"{self.names[1]} = {self.names[1]} + {others[1]}")
+
+    def finish(self, w: Lines) -> None:
+        super().finish(w)
+        s, c = self.names
+        d = self.target.dtype
+        total = w.fresh()
+        w.line(f"{total} = {s} + {c}")
+        finite = w.call("isfinite", (total,), (d,), "b1")
+        w.line(f"{s} = {w.call('select', (finite, total, s), ('b1', d, d), d)}")
+
+
+class _Position(Combiner):
+    """argmin or argmax: the extreme, where it was first, and whether there was any."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.kind = target.expr.dtype
+        best = "f32" if self.kind == "f16" else self.kind
+        self.names = (f"{target.name}_v", target.name)
+        self.dtypes = (best, "i64")
+
+    def begin(self, w: Lines) -> None:
+        value = False if self.kind == "b1" else 0 if self.kind[0] in "iu" else 0.0
+        w.line(f"{self.names[0]} = {w.const(value, self.dtypes[0])}")
+        w.line(f"{self.names[1]} = int64(-1)")
+
+    def add(self, w: Lines, term: str, position: str) -> None:
+        self.join(w, (term, position))
+
+    def join(self, w: Lines, others: Sequence[str]) -> None:
+        (best, at), (value, place), d = self.names, others, self.dtypes[0]
+        fn = "less" if self.target.combine == "argmin" else "greater"
+        if d == "b1":
+            beats = f"{value} and not {best}" if fn == "greater" else f"{best} and not {value}"
+        else:
+            beats = w.call(fn, (value, best), (d, d), "b1")
+        same = f"{value} == {best}"
+        if d[0] == "f":
+            # Only NaN differs from itself, and comes before all numbers.
+            beats = f"({beats} or ({value} != {value} and {best} == {best}))"
+            same = f"({same} or ({value} != {value} and {best} != {best}))"
+        first = f"({same} and {place} < {at})"
+        w.line(f"if {place} >= 0 and ({at} < 0 or ({beats}) or {first}):")
+        w.line(f"    {best} = {value}")
+        w.line(f"    {at} = int64({place})")
+
+
+def combiners(s: Reduce) -> list[Combiner]:
+    """What accumulates the targets of a reduction."""
+    return [_combiner(t) for t in s.targets]
+
+
+def _combiner(t: Target) -> Combiner:
+    if t.combine in ("argmin", "argmax"):
+        return _Position(t)
+    if t.combine == "sum" and t.dtype[0] == "f" and t.identity is None:
+        return _Sum(t)
+    return Combiner(t)
+
+
+def _identity(t: Target) -> bool | int | float:
+    """What a reduction starts from, and what it is over nothing."""
+    if t.identity is not None:
+        return t.identity
+    if t.combine in ("any", "all"):
+        return t.combine == "all"
+    if t.dtype == "b1":
+        return t.combine in ("min", "prod")
+    if t.combine in ("sum", "prod"):
+        one = t.combine == "prod"
+        return int(one) if t.dtype[0] in "iu" else float(one)
+    if t.dtype[0] == "f":
+        return float("inf") if t.combine == "min" else float("-inf")
+    bits = int(t.dtype[1:])
+    low, high = (
+        (-(1 << bits - 1), (1 << bits - 1) - 1) if t.dtype[0] == "i" else (0, (1 << bits) - 1)
+    )
+    return high if t.combine == "min" else low

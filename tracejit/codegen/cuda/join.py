@@ -1,0 +1,300 @@
+"""Two kernels over the same rows become one: what one row leaves is still close when it is read.
+
+    for i: r = max of x[i, :]; m[i] = r          for i: for j: e[i, j] = exp(x[i, j] - m[i]) ...
+    ->  for i: { r = max of x[i, :]; m[i] = r; for j: e[i, j] = exp(x[i, j] - m[i]) ... }
+
+Both are one nest whose outer loops have the same sizes, as many as there are around the reduction
+of a row. Of memory that one of them writes each row has a part of its own, in both: what a row
+reads is never what another one writes. A block then has a row for all of it, and reads it from
+memory once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tracejit.codegen.affine import split_linear
+from tracejit.codegen.cuda.accesses import accessed
+from tracejit.ir.dims import Dim, bounds, substitute, symbol
+from tracejit.ir.kernel import (
+    Call,
+    Carry,
+    Expr,
+    For,
+    IndexValue,
+    Kernel,
+    Let,
+    Load,
+    Reduce,
+    ScanLoop,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    expressions,
+    inner_bodies,
+)
+
+__all__ = ["join", "renamed", "rows_of"]
+
+
+def join(first: Kernel, second: Kernel) -> Kernel | None:
+    """One kernel that does what both do one after the other, or None.
+
+    Parameters and sizes of the same name are the same; names that kernels bind may not be.
+    """
+    depths = [d for d in map(rows_of, (first, second)) if d is not None]
+    if not depths or len(set(depths)) > 1 or not all(len(k.body) == 1 for k in (first, second)):
+        return None
+    (depth,) = set(depths)
+    names = _bound(first.body) | {v.name for v in first.scalars}
+    second = _with_fresh_names(second, names)
+    one, other = (_chain(k.body[0], depth) for k in (first, second))
+    if one is None or other is None:
+        return None
+    if [loop.size for loop in one] != [loop.size for loop in other]:
+        return None
+    variables = [loop.var for loop in one]
+    table = {b.var: a.var for a, b in zip(one, other, strict=True)}
+    inner = tuple(_renamed(s, table) for s in other[-1].body)
+    shared = _shared_writes(one[-1].body, inner)
+    for buffer in shared:
+        places = [*_places(one[-1].body, buffer), *_places(inner, buffer)]
+        sizes = dict(_loops((*one[-1].body, *inner)))
+        if not _apart(places, variables, [loop.size for loop in one], sizes):
+            return None
+    body: tuple[Stmt, ...] = (*one[-1].body, *inner)
+    for loop in reversed(one):
+        body = (replace(loop, body=body, vector=False),)
+    params = {p.name: p for p in first.params}
+    for p in second.params:
+        known = params.get(p.name)
+        params[p.name] = p if known is None else replace(known, output=known.output or p.output)
+    scalars = {v.name: v for v in (*first.scalars, *second.scalars)}
+    return Kernel(
+        first.name,
+        tuple(params.values()),
+        tuple(sorted({*first.sizes, *second.sizes})),
+        tuple(scalars.values()),
+        body,
+    )
+
+
+def rows_of(kernel: Kernel) -> int | None:
+    """How many loops there are around the first reduction along a row; None without one."""
+    depth, body = 0, kernel.body
+    while True:
+        if any(isinstance(s, Reduce) and s.vector for s in body):
+            return depth or None
+        if len(body) != 1 or not isinstance(body[0], For):
+            return None
+        depth, body = depth + 1, body[0].body
+
+
+def _chain(s: Stmt, depth: int) -> list[For] | None:
+    """The outermost loops of a nest, so many."""
+    out: list[For] = []
+    while len(out) < depth:
+        if not isinstance(s, For):
+            return None
+        out.append(s)
+        if len(out) < depth:
+            if len(s.body) != 1:
+                return None
+            s = s.body[0]
+    return out
+
+
+def _shared_writes(first: Sequence[Stmt], second: Sequence[Stmt]) -> set[str]:
+    (reads, writes), (others, stores) = accessed(first), accessed(second)
+    return (writes & (others | stores)) | (stores & reads)
+
+
+def _loops(body: Sequence[Stmt]) -> Iterator[tuple[str, Dim]]:
+    """The variables of inner loops, with their sizes."""
+    for s in body:
+        if isinstance(s, (For, Reduce, ScanLoop)):
+            yield s.var, s.size
+        for inner in inner_bodies(s):
+            yield from _loops(inner)
+
+
+def _places(body: Sequence[Stmt], buffer: str) -> Iterator[tuple[Dim, ...]]:
+    """Where statements access a buffer."""
+    for s in body:
+        if isinstance(s, Store) and s.buffer == buffer:
+            yield s.index
+        stack, seen = list(expressions(s)), set[int]()
+        while stack:
+            e = stack.pop()
+            if isinstance(e, Load) and e.buffer == buffer:
+                yield e.index
+            elif isinstance(e, Call) and id(e) not in seen:
+                seen.add(id(e))
+                stack += e.args
+        for inner in inner_bodies(s):
+            yield from _places(inner, buffer)
+
+
+def _apart(
+    places: Sequence[tuple[Dim, ...]],
+    variables: Sequence[str],
+    sizes: Sequence[Dim],
+    loops: Mapping[str, Dim],
+) -> bool:
+    """Whether iterations of the outer loops access disjoint parts of a buffer.
+
+    The steps of the outer loops are the same everywhere, that of each is the length of what those
+    inside of it go over, and the rest stays below the innermost step.
+    """
+    steps: list[Dim] | None = None
+    rests: list[Dim] = []
+    for place in places:
+        if len(place) != 1:
+            return False
+        (rest,) = place
+        found: list[Dim] = []
+        for var in variables:
+            split = split_linear(rest, var)
+            if split is None:
+                return False
+            step, rest = split
+            found.append(step)
+        if steps is not None and found != steps:
+            return False
+        steps = found
+        rests.append(rest)
+    assert steps is not None
+    for outer, inner, size in zip(steps, steps[1:], sizes[1:], strict=False):
+        if outer - inner * size != 0:
+            return False
+    return all(_below(rest, steps[-1], loops) for rest in rests)
+
+
+def _below(rest: Dim, step: Dim, loops: Mapping[str, Dim]) -> bool:
+    """Whether 0 <= rest < step for all iterations of inner loops."""
+    low = high = rest
+    for var, size in loops.items():
+        split = split_linear(rest, var)
+        if split is None or not isinstance(split[0], int):
+            return False
+        ends = {var: 0}, {var: size - 1}
+        first, last = ends if split[0] >= 0 else ends[::-1]
+        low, high = substitute(low, first), substitute(high, last)
+    if any(not isinstance(d, int) and d.symbols & set(loops) for d in (low, high)):
+        return False
+    least, room = bounds(low, {})[0], bounds(step - 1 - high, {})[0]
+    return least is not None and least >= 0 and room is not None and room >= 0
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def _bound(body: Sequence[Stmt]) -> set[str]:
+    """The names that statements bind."""
+    found: set[str] = set()
+    for s in body:
+        match s:
+            case Let(name, _, _):
+                found.add(name)
+            case For():
+                found.add(s.var)
+            case Reduce():
+                found |= {s.var, *(t.name for t in s.targets), *(n for n, _ in s.quotients)}
+            case ScanLoop():
+                found |= {s.var, *(c.name for c in s.carries)}
+        for inner in inner_bodies(s):
+            found |= _bound(inner)
+    return found
+
+
+def _with_fresh_names(kernel: Kernel, taken: set[str]) -> Kernel:
+    """A kernel that binds none of these names."""
+    table: dict[str, str] = {}
+    own = _bound(kernel.body) | {v.name for v in kernel.scalars}
+    for name in sorted(own & taken):
+        fresh = f"{name}_b"
+        while fresh in taken or fresh in own:
+            fresh += "b"
+        table[name] = fresh
+        own.add(fresh)
+    if not table:
+        return kernel
+    return replace(
+        kernel,
+        scalars=tuple(replace(v, name=table.get(v.name, v.name)) for v in kernel.scalars),
+        body=tuple(_renamed(s, table) for s in kernel.body),
+    )
+
+
+def renamed(kernel: Kernel, table: Mapping[str, str]) -> Kernel:
+    """A kernel with other names of its buffers."""
+    params = tuple(replace(p, name=table.get(p.name, p.name)) for p in kernel.params)
+    return replace(kernel, params=params, body=tuple(_renamed(s, table) for s in kernel.body))
+
+
+def _renamed(s: Stmt, table: Mapping[str, str]) -> Stmt:
+    """A statement with other names, for what it binds and for what it mentions."""
+    symbols = {a: symbol(b) for a, b in table.items()}
+    made: dict[int, Expr] = {}
+
+    def name(x: str) -> str:
+        return table.get(x, x)
+
+    def dim(d: Dim) -> Dim:
+        return substitute(d, symbols)
+
+    def expr(e: Expr) -> Expr:
+        if id(e) not in made:
+            made[id(e)] = other(e)
+        return made[id(e)]
+
+    def other(e: Expr) -> Expr:
+        match e:
+            case Var():
+                return replace(e, name=name(e.name))
+            case Load():
+                return replace(e, buffer=name(e.buffer), index=tuple(map(dim, e.index)))
+            case IndexValue():
+                return replace(e, dim=dim(e.dim))
+            case Call():
+                return replace(e, args=tuple(map(expr, e.args)))
+        return e
+
+    def target(t: Target) -> Target:
+        return replace(t, name=name(t.name), expr=expr(t.expr))
+
+    def carry(c: Carry) -> Carry:
+        return replace(c, name=name(c.name), init=expr(c.init), next=expr(c.next))
+
+    def walk(s: Stmt) -> Stmt:
+        match s:
+            case Let():
+                return replace(s, name=name(s.name), expr=expr(s.expr))
+            case Store():
+                index = tuple(map(dim, s.index))
+                return replace(s, buffer=name(s.buffer), index=index, expr=expr(s.expr))
+            case For():
+                body = tuple(map(walk, s.body))
+                return replace(s, var=name(s.var), size=dim(s.size), body=body)
+            case Reduce():
+                return replace(
+                    s,
+                    var=name(s.var),
+                    size=dim(s.size),
+                    body=tuple(map(walk, s.body)),
+                    targets=tuple(map(target, s.targets)),
+                    quotients=tuple((name(n), dim(d)) for n, d in s.quotients),
+                )
+            case ScanLoop():
+                return replace(
+                    s,
+                    var=name(s.var),
+                    size=dim(s.size),
+                    body=tuple(map(walk, s.body)),
+                    carries=tuple(map(carry, s.carries)),
+                )
+        raise NotImplementedError(f"{type(s).__name__} beside rows")
+
+    return walk(s)

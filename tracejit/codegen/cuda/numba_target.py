@@ -1,0 +1,225 @@
+"""Printed source compiled by Numba-CUDA: the one place that knows it.
+
+    compile_ptx(source, "k0", ("f32*", "i64"), (9, 0), numba_namespace())
+
+What it has no operator for is an intrinsic, for any types of arguments: an LLVM instruction, a call
+of libdevice, or a function in source, which is compiled where it is first called with such types.
+Nothing is contracted: the results of exact operations are those of the native code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from tracejit.codegen.cuda.device_functions import (
+    INSTRUCTIONS,
+    LIBRARY,
+    SOURCES,
+    TYPES,
+    result_dtype,
+    source,
+)
+from tracejit.codegen.vector_math.define import ARITY, PARTS
+from tracejit.locks import once
+
+__all__ = ["numba_namespace", "numba_parts"]
+
+#: (Numba's context, an IRBuilder, the signature, LLVM values) -> the LLVM value of the result.
+_Codegen = Callable[[Any, Any, Any, Sequence[Any]], Any]
+
+
+#: How many arguments functions have that are neither of `vector_math` nor have one.
+_ARITY: dict[str, int] = {
+    **dict.fromkeys("copysign fmod gcd integer_power power_exceeds".split(), 2),
+    **dict.fromkeys("libm_atan2 libm_hypot libm_pow".split(), 2),
+    "fma": 3,
+}
+
+
+class _Numba:
+    """Numba's modules, loaded where they are first needed, and what is made with them."""
+
+    def __init__(self) -> None:
+        self.cuda = import_module("numba.cuda")
+        self.types = types = import_module("numba.cuda.types")
+        self.cgutils = import_module("numba.cuda.cgutils")
+        self.compiler = import_module("numba.cuda.compiler")
+        self.ir = import_module("llvmlite.ir")
+        self._intrinsic = import_module("numba.cuda.extending").intrinsic
+        self._signature = import_module("numba.cuda.typing").signature
+        self.type_of = {dtype: getattr(types, name) for name, dtype in TYPES.items()}
+        self.type_of["b1"] = types.boolean
+        self.dtype_of = {kind: dtype for dtype, kind in self.type_of.items()}
+        self.space = self._namespace()
+
+    def intrinsic(self, count: int, result: Callable[..., Any], codegen: _Codegen) -> Any:
+        """A function of `count` arguments; `result` gives its type by theirs."""
+
+        def typing(*args: Any) -> tuple[Any, _Codegen]:
+            kinds = [self.types.unliteral(a) for a in args]
+            return self._signature(result(*kinds), *kinds), codegen
+
+        # Numba asks for a function with that many named parameters.
+        forms: dict[int, Callable[..., Any]] = {
+            1: lambda typingctx, a: typing(a),
+            2: lambda typingctx, a, b: typing(a, b),
+            3: lambda typingctx, a, b, c: typing(a, b, c),
+            4: lambda typingctx, a, b, c, d: typing(a, b, c, d),
+        }
+        return self._intrinsic(forms[count])
+
+    # Instructions -------------------------------------------------------------------------------
+
+    def _same(self, *kinds: Any) -> Any:
+        return kinds[0]
+
+    def _last(self, *kinds: Any) -> Any:
+        return kinds[-1]
+
+    def _truth(self, *kinds: Any) -> Any:
+        return self.types.boolean
+
+    def _encoding(self, kind: Any) -> Any:
+        return self.type_of[f"i{kind.bitwidth}"]
+
+    def _decoded(self, kind: Any) -> Any:
+        return self.type_of[{16: "half", 32: "f32", 64: "f64"}[kind.bitwidth]]
+
+    @staticmethod
+    def _bitcast(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        kind = context.get_value_type(sig.return_type)
+        return args[0] if args[0].type == kind else builder.bitcast(args[0], kind)
+
+    @staticmethod
+    def _quotient(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        return (builder.sdiv if sig.return_type.signed else builder.udiv)(*args)
+
+    @staticmethod
+    def _rest(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        return (builder.srem if sig.return_type.signed else builder.urem)(*args)
+
+    def _trailing_zeros(self, context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        return builder.cttz(args[0], self.ir.Constant(self.ir.IntType(1), 1))
+
+    def _overflows(self, operation: str) -> Any:
+        """In twice the bits the result is exact."""
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            kind = sig.args[0]
+            wide = self.ir.IntType(2 * kind.bitwidth)
+            extend = builder.sext if kind.signed else builder.zext
+            exact = getattr(builder, operation)(*(extend(a, wide) for a in args))
+            back = extend(builder.trunc(exact, args[0].type), wide)
+            return builder.icmp_unsigned("!=", exact, back)
+
+        return self.intrinsic(2, self._truth, codegen)
+
+    # Functions ----------------------------------------------------------------------------------
+
+    def _library(self, stem: str, count: int) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            kind = context.get_value_type(sig.return_type)
+            suffix = "f" if sig.return_type == self.types.float32 else ""
+            function = self.cgutils.get_or_insert_function(
+                builder.module, self.ir.FunctionType(kind, [kind] * count), f"__nv_{stem}{suffix}"
+            )
+            return builder.call(function, args)
+
+        return self.intrinsic(count, self._same, codegen)
+
+    def _in_source(self, name: str, count: int) -> Any:
+        made: dict[tuple[str, ...], Any] = {}
+
+        def dtypes(kinds: Sequence[Any]) -> tuple[str, ...]:
+            return tuple(self.dtype_of[kind] for kind in kinds)
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            key = dtypes(sig.args)
+            if key not in made:
+                definition = source(name, key)
+                space = dict(self.space)
+                for (entries, size), table in definition.tables.items():
+                    space[table] = self._table(entries, size)
+                exec(compile(definition.source, f"<{name}>", "exec"), space)
+                made[key] = space["function"]
+            return context.compile_internal(builder, made[key], sig, args)
+
+        def result(*kinds: Any) -> Any:
+            return self.type_of[result_dtype(name, dtypes(kinds))]
+
+        return self.intrinsic(count, result, codegen)
+
+    def _table(self, entries: tuple[int, ...], size: int) -> Any:
+        """A function of an index: the entry, from constant memory."""
+        ir = self.ir
+        element = ir.IntType(size)
+        kind = ir.ArrayType(element, len(entries))
+        constant = ir.Constant(kind, [ir.Constant(element, entry) for entry in entries])
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            table = self.cgutils.add_global_variable(builder.module, kind, "table", 4)
+            table.linkage = "internal"
+            table.global_constant = True
+            table.initializer = constant
+            pointer_type = kind.as_pointer(0)
+            generic = builder.addrspacecast(table, pointer_type)
+            place = [ir.Constant(ir.IntType(64), 0), builder.zext(args[0], ir.IntType(64))]
+            if args[0].type.width == 64:
+                place[1] = args[0]
+            return builder.load(builder.gep(generic, place))
+
+        unsigned = self.type_of[f"u{size}"]
+        return self.intrinsic(1, lambda kind: unsigned, codegen)
+
+    # Names --------------------------------------------------------------------------------------
+
+    def _namespace(self) -> dict[str, Any]:
+        functions = {
+            "select": self.intrinsic(3, self._last, lambda c, builder, s, a: builder.select(*a)),
+            "bits": self.intrinsic(1, self._encoding, self._bitcast),
+            "from_bits": self.intrinsic(1, self._decoded, self._bitcast),
+            "quotient": self.intrinsic(2, self._same, self._quotient),
+            "rest": self.intrinsic(2, self._same, self._rest),
+            "bit_count": self.intrinsic(1, self._same, lambda c, builder, s, a: builder.ctpop(*a)),
+            "trailing_zeros": self.intrinsic(1, self._same, self._trailing_zeros),
+            "add_overflows": self._overflows("add"),
+            "subtract_overflows": self._overflows("sub"),
+            "multiply_overflows": self._overflows("mul"),
+        }
+        for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
+            functions[name] = self._library(stem, _arity(name))
+        for name in SOURCES:
+            functions[name] = self._in_source(name, _arity(name))
+        return {
+            **{name: self.type_of[dtype] for name, dtype in TYPES.items()},
+            "bool_": self.types.boolean,
+            "cuda": self.cuda,
+            **{f"fn_{name}": function for name, function in functions.items()},
+            "fn_inf": math.inf,
+            "fn_nan": math.nan,
+        }
+
+
+def _arity(name: str) -> int:
+    return {**ARITY, **PARTS, **_ARITY}.get(name, 1)
+
+
+@once
+def _numba() -> _Numba:
+    return _Numba()
+
+
+def numba_parts() -> Any:
+    """Numba's modules as they are used here. Raises ImportError where numba-cuda is missing."""
+    return _numba()
+
+
+def numba_namespace() -> dict[str, Any]:
+    """The global names of printed source, for Numba to compile it.
+
+    Raises ImportError where numba-cuda is not installed.
+    """
+    return dict(_numba().space)

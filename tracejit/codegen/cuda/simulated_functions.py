@@ -1,0 +1,157 @@
+"""What printed source means to Python itself: NumPy's numbers, of exactly the types on the device.
+
+Nothing raises: divisions by zero, overflows and arguments outside of a domain give what IEEE and
+the native code give. (NumPy warns of them where the caller has not turned that off.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, LIBRARY, SOURCES, source
+from tracejit.codegen.cuda.device_functions import TYPES as TYPE_NAMES
+from tracejit.codegen.cuda.python_builder import Printed
+from tracejit.codegen.llvm.engine import libm_address
+from tracejit.codegen.scalar.math import C_FUNCTIONS
+from tracejit.ir.fma import fma
+from tracejit.locks import once
+
+__all__ = ["simulated_function", "simulated_namespace"]
+
+_Function = Callable[..., Any]
+
+
+def _dtype(x: Any) -> str:
+    return f"{x.dtype.kind}{8 * x.dtype.itemsize}"
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+def _bits(x: Any) -> Any:
+    return x.view(f"i{x.itemsize}")
+
+
+def _from_bits(x: Any) -> Any:
+    return x.view(f"f{x.itemsize}")
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    x, y = int(a), int(b)
+    size = abs(x) // abs(y)
+    return type(a)(-size if (x < 0) != (y < 0) else size)
+
+
+def _rest(a: Any, b: Any) -> Any:
+    size = abs(int(a)) % abs(int(b))
+    return type(a)(-size if a < 0 else size)
+
+
+def _bit_count(x: Any) -> Any:
+    return type(x)(np.bitwise_count(x.view(f"u{x.itemsize}")))
+
+
+def _trailing_zeros(x: Any) -> Any:
+    whole = int(x)
+    return type(x)((whole & -whole).bit_length() - 1)
+
+
+def _overflows(operation: Callable[[int, int], int]) -> _Function:
+    def call(a: Any, b: Any) -> bool:
+        limits = np.iinfo(type(a))
+        return not limits.min <= operation(int(a), int(b)) <= limits.max
+
+    return call
+
+
+def _libm(name: str) -> _Function:
+    @lru_cache(maxsize=1)
+    def function(count: int) -> Any:
+        return ctypes.CFUNCTYPE(*[ctypes.c_double] * (count + 1))(libm_address(name))
+
+    return lambda *args: np.float64(function(len(args))(*map(float, args)))
+
+
+def _table(entries: tuple[int, ...], size: int) -> _Function:
+    array = np.array(entries, f"u{size // 8}")
+    return lambda index: array[int(index)]
+
+
+def simulated_function(definition: Printed) -> _Function:
+    """The function of a definition in source, on NumPy's numbers."""
+    space: dict[str, Any] = dict(_namespace())
+    for (entries, size), table in definition.tables.items():
+        space[table] = _table(entries, size)
+    exec(compile(definition.source, "<device function>", "exec"), space)
+    function: _Function = space["function"]
+    return function
+
+
+def _in_source(name: str) -> _Function:
+    """The function made of its source for the dtypes of the arguments."""
+
+    @lru_cache(maxsize=64)
+    def made(dtypes: tuple[str, ...]) -> _Function:
+        return simulated_function(source(name, dtypes))
+
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return made(tuple(map(_dtype, args)))(*args)
+
+    return call
+
+
+def _ufunc(name: str) -> _Function:
+    function: _Function = getattr(np, name)
+
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return call
+
+
+@once
+def _namespace() -> dict[str, Any]:
+    functions: dict[str, _Function] = {
+        "select": _select,
+        "bits": _bits,
+        "from_bits": _from_bits,
+        "quotient": _quotient,
+        "rest": _rest,
+        "bit_count": _bit_count,
+        "trailing_zeros": _trailing_zeros,
+        "add_overflows": _overflows(lambda a, b: a + b),
+        "subtract_overflows": _overflows(lambda a, b: a - b),
+        "multiply_overflows": _overflows(lambda a, b: a * b),
+    }
+    for name in (*INSTRUCTIONS, *LIBRARY):
+        if hasattr(np, name):
+            functions[name] = _ufunc(name)
+        elif not name.startswith("libm_"):
+            functions[name] = _in_source(name)
+    functions["fma"] = fma
+    # NumPy has a square root of its own for the exponent 0.5, and -0.0 for its zero.
+    power = _libm("pow")
+    functions["power"] = lambda x, y: type(x)(power(x, y))
+    functions |= {f"libm_{name}": _libm(name) for name in C_FUNCTIONS}
+    functions |= {name: _in_source(name) for name in SOURCES}
+    return {
+        **{name: getattr(np, name) for name in TYPE_NAMES},
+        "bool_": np.bool_,
+        **{f"fn_{name}": function for name, function in functions.items()},
+        "fn_inf": math.inf,
+        "fn_nan": math.nan,
+    }
+
+
+def simulated_namespace() -> dict[str, Any]:
+    """The global names of printed source, to execute it with NumPy's numbers."""
+    return dict(_namespace())
