@@ -129,21 +129,29 @@ def byte_count(v: Value) -> Dim:
 
 
 def plan_buffers(
-    graph: DataflowGraph, known: frozenset[str], strides: Mapping[int, tuple[Dim, ...]]
+    graph: DataflowGraph,
+    known: frozenset[str],
+    strides: Mapping[int, tuple[Dim, ...]],
+    apart: bool = False,
 ) -> BufferPlan:
     """Place every array of the graph.
 
     `known` are the sizes that are bound when the program begins, `strides` the element strides of
-    those inputs that are not dense.
+    those inputs that are not dense. Where values of other sizes are to lie `apart`, the memory of
+    dead ones is only used again for those of the same size.
     """
-    return _Planner(graph, known, strides).run()
+    return _Planner(graph, known, strides, apart).run()
 
 
 class _Planner:
     def __init__(
-        self, graph: DataflowGraph, known: frozenset[str], strides: Mapping[int, tuple[Dim, ...]]
+        self,
+        graph: DataflowGraph,
+        known: frozenset[str],
+        strides: Mapping[int, tuple[Dim, ...]],
+        apart: bool,
     ) -> None:
-        self.graph, self.known, self.strides = graph, known, strides
+        self.graph, self.known, self.strides, self.apart = graph, known, strides, apart
         self.live = Liveness(graph)
         self.plan = BufferPlan(self.live)
         self.allocation = self.plan.allocation
@@ -342,7 +350,8 @@ class _Planner:
             if not allocation.moves:
                 free = [k for k in shared if against.isdisjoint(users[k])]
                 place = self._fitting(allocation.sizes, free)
-                if place is None and (home := _unwritten(allocation, against, results)):
+                home = None if self.apart else _unwritten(allocation, against, results)
+                if place is None and home is not None:
                     allocation.output = home.output
                     results[home].append(allocation)
                     continue
@@ -364,8 +373,8 @@ class _Planner:
         first: dict[frozenset[Dim], int] = {}
         for k in free:
             first.setdefault(slots[k], k)
-        if sizes in first:
-            return first[sizes]
+        if sizes in first or self.apart:
+            return first.get(sizes)
         first = dict(itertools.islice(first.items(), _TRIED))
         larger = (k for slot, k in first.items() if _within(sizes, slot))
         smaller = (k for slot, k in first.items() if _within(slot, sizes))

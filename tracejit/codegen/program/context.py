@@ -89,6 +89,10 @@ class ProgramContext:
 
     #: Set once by the driver, since memory is written with these primitives.
     pointer: Pointers
+    #: Whether the program's arrays lie on a device, and what is written now runs on the host.
+    on_host = False
+    #: What writes the code of a node.
+    emit_node: Callable[[ProgramContext, Node, Any], None]
     #: What writes the function of a region, with a layout, into the module of this program.
     define: Callable[[ProgramContext, Graph, Any], None]
 
@@ -216,6 +220,22 @@ class ProgramContext:
         fb.br(way_out)
         fb.block(after)
 
+    def grow(self, place: str, cell: str, wanted: str) -> str:
+        """Have the block of a cell { ptr block, i64 capacity } hold so much; null where it cannot.
+
+        What was in it is lost.
+        """
+        return self.call_block("tj_grow", f"ptr {place}, ptr {cell}, i64 {wanted}")
+
+    def small_block(self, size: int, align: int) -> str | None:
+        """Memory of the run's own for small arrays; None where there is no such memory."""
+        return self.fb.alloca(f"[{size} x i8]", align)
+
+    def copy_bytes(self, target: str, source: str, size: str) -> None:
+        """Copy memory of arrays."""
+        self.declare("memcpy", "ptr", ["ptr", "ptr", "i64"])
+        self.fb.emit(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
+
     # Scalars ------------------------------------------------------------------------------------
 
     def bind(self, register: str, dtype: str) -> Var:
@@ -280,16 +300,21 @@ class ProgramContext:
 
     # Kernels ------------------------------------------------------------------------------------
 
+    def flush(self) -> None:
+        """Write what waits to be written with what follows it: nothing may, from here on."""
+
     def call_kernel(
         self,
         kernel: Kernel,
         pointers: Sequence[str],
         scalars: Sequence[Element],
         sizes: Mapping[str, Dim],
+        values: Sequence[Value] = (),
     ) -> None:
         """Emit a kernel as a function of the module, and its call.
 
         `pointers` are its buffers, those of inputs first; `sizes` what its own size symbols mean.
+        `values` are the arrays in these buffers, where the plan says in which memory they lie.
         """
         fb = self.fb
         name = self.fresh(f"{kernel.name}_")

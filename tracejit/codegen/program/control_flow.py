@@ -17,7 +17,6 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import leave_if
 from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
 from tracejit.codegen.program.memory import ProgramMemory
-from tracejit.codegen.program.nodes import emit_node
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.program.views import name_view
@@ -119,7 +118,7 @@ class _Flow:
         elif node.op.renames:
             self.rename(node)
         else:
-            emit_node(e, node, self.stacks)
+            e.emit_node(e, node, self.stacks)
 
     def merge(self, section: Section, node: Node) -> None:
         e, (out,) = self.e, node.outputs
@@ -151,6 +150,7 @@ class _Flow:
     def end(self, section: Section) -> None:
         """What the section's edges do, and its branch."""
         e, fb = self.e, self.e.fb
+        e.flush()
         if not section.successors:
             self.return_()
         elif len(section.successors) == 2:

@@ -49,9 +49,7 @@ def copy_elements(
     assert isinstance(t, ArrayType)
     order = t.order if order is None else order
     if strides is None and target_strides is None and order == t.order:
-        e.declare("memcpy", "ptr", ["ptr", "ptr", "i64"])
-        size = e.dim(byte_count(v))
-        e.fb.emit(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
+        e.copy_bytes(target, source, e.dim(byte_count(v)))
         return
     builder = GraphBuilder("copy")
     x = builder.input(t, "x")

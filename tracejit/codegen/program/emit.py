@@ -25,6 +25,7 @@ from tracejit.codegen.program.effects import emit_output_end, emit_output_left
 from tracejit.codegen.program.host_calls import HostCallSite
 from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
+from tracejit.codegen.program.nodes import emit_node
 from tracejit.codegen.program.random.rng_state import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.program.random.stream_claims import emit_give_back, emit_release
 from tracejit.codegen.program.recursion import (
@@ -41,7 +42,7 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
 from tracejit.passes.control.lower import lower_control_flow
 
-__all__ = ["InputSlot", "Program", "emit_program"]
+__all__ = ["InputSlot", "Program", "ProgramWriter", "emit_program"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def emit_program(
     plan = plan_buffers(flat, frozenset(sizes), strides)
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
-    driver = _Driver(e, inputs, out_slots, sizes, maker)
+    driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]
     text = e.module.text()
@@ -119,7 +120,7 @@ def _define(around: ProgramContext, region: Graph, layout: FunctionLayout) -> No
     _Function(e, given, layout.results, layout.sizes, layout).run()
 
 
-class _Driver:
+class ProgramWriter:
     """Writes the whole function: inputs, sections, results, and the ways out."""
 
     def __init__(
@@ -131,15 +132,24 @@ class _Driver:
         maker: int,
     ) -> None:
         self.e, self.inputs, self.sizes, self.maker = e, inputs, sizes, maker
-        self.memory = ProgramMemory(e)
-        e.pointer, e.define = self.memory, _define
-        self.stacks = Stacks(e)
+        self.memory = self._memory(e)
+        e.pointer, e.define, e.emit_node = self.memory, _define, self._emit_node
+        self.stacks = self._stacks(e)
         self.written = written_inputs(e.graph)
         given = [(k, v) for k, (v, r) in enumerate(_results(e.graph)) if not r.startswith("write ")]
         #: The numbers of the graph's outputs that the caller allocates memory for, or boxes.
         self.numbers = [k for k, _ in given]
         #: Those outputs, with their slots.
         self.results = list(zip((v for _, v in given), out_slots, strict=True))
+
+    def _memory(self, e: ProgramContext) -> ProgramMemory:
+        return ProgramMemory(e)
+
+    def _stacks(self, e: ProgramContext) -> Stacks:
+        return Stacks(e)
+
+    def _emit_node(self, e: ProgramContext, node: Node, stacks: Stacks) -> None:
+        emit_node(e, node, stacks)
 
     def run(self) -> None:
         """Write the function."""
@@ -227,21 +237,29 @@ class _Driver:
     def _finish(self) -> None:
         """Bring results and written arguments to their places, and return."""
         e = self.e
+        e.flush()
         emit_output_end(e)
         transfers: list[Transfer] = []
         for number, (v, slot) in zip(self.numbers, self.results, strict=True):
             if not is_array(v):
-                e.store_scalar(e.scalars[v], self._slot("%out", slot))
+                self._scalar_result(v, self._slot("%out", slot))
                 continue
             if is_made_late(v, self.sizes):
                 self.memory.outputs[number] = self._late_output(v, self._slot("%out", slot))
             transfers += self.memory.to_output(v, number)
         transfers += self.memory.to_arguments(list(self.written.items()))
         transfer_all(e, transfers)
+        self._last_checks()
         e.fb.br("done")
 
+    def _scalar_result(self, v: Value, slot: str) -> None:
+        self.e.store_scalar(self.e.scalars[v], slot)
 
-class _Function(_Driver):
+    def _last_checks(self) -> None:
+        """What may still refuse the run when all else is done."""
+
+
+class _Function(ProgramWriter):
     """Writes a function that calls itself (see `recursion.py`).
 
     It undoes no stores, since the run does that whose calls they are; it prints and draws nothing.

@@ -20,7 +20,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
 
-__all__ = ["ProgramMemory"]
+__all__ = ["ProgramMemory", "memory_key"]
 
 _ALIGN = 64
 #: Bytes of slots that fit on the stack.
@@ -124,9 +124,10 @@ class ProgramMemory:
             offsets.append(total)
             padded = fb.integer("add", self._largest(sizes), str(_ALIGN - 1))
             total = fb.integer("add", total, fb.integer("and", padded, str(-_ALIGN)))
+        base = None
         if total[0] != "%" and int(total) <= _STACK:
-            base = fb.alloca(f"[{total} x i8]", _ALIGN)
-        else:
+            base = self.e.small_block(int(total), _ALIGN)
+        if base is None:
             place = self.e.place()
             base = self.e.allocate(place, total, "refuse")
             self._blocks.append((place, base))
@@ -152,9 +153,7 @@ class ProgramMemory:
         has = fb.emit(f"load i64, ptr {room}")
 
         def grow() -> Sequence[str]:
-            arguments = f"ptr {self._places[allocation]}, ptr {cell}, i64 {wanted}"
-            block = self.e.call_block("tj_grow", arguments)
-            self.e.require_memory(block)
+            self.e.require_memory(self.e.grow(self._places[allocation], cell, wanted))
             return []
 
         fb.if_then(fb.emit(f"icmp ugt i64 {wanted}, {has}"), (), grow)
@@ -205,9 +204,9 @@ class ProgramMemory:
             return []
         if home is not None and origin is home and not home.moves:
             return []
-        group = None if origin is None else _memory(self.group(origin))
+        group = None if origin is None else memory_key(self.group(origin))
         # Nothing else lies in memory that is no allocation.
-        place = object() if home is None else _memory(self.group(home))
+        place = object() if home is None else memory_key(self.group(home))
 
         def target() -> str:
             if home is not None:
@@ -242,8 +241,8 @@ class ProgramMemory:
             return self.address(allocation)
 
         pointer, strides = self[move.source], self.e.strides.get(move.source)
-        place = _memory(turn.get(allocation, allocation))
-        given = None if origin is None else _memory(origin)
+        place = memory_key(turn.get(allocation, allocation))
+        given = None if origin is None else memory_key(origin)
         return Transfer(move.source, pointer, strides, given, place, target, allocation.strides)
 
     def require_like(self, target: Value, source: Value) -> None:
@@ -334,7 +333,7 @@ class ProgramMemory:
         return found
 
 
-def _memory(allocation: Allocation) -> object:
+def memory_key(allocation: Allocation) -> object:
     """Equal for allocation in the same memory: slots, and results, are used more than once."""
     if allocation.moves or allocation.slot is None and allocation.output is None:
         return allocation

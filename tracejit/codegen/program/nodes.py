@@ -91,7 +91,7 @@ def _prepare(e: ProgramContext, v: Value, overwrites: bool) -> None:
     if not overwrites:
         e.pointer.require(v)
     allocation = e.plan.of(v)
-    if allocation is not None and allocation.strides is not None:
+    if allocation is not None and allocation.strides is not None and not e.on_host:
         e.strides[v] = allocation.strides
 
 
@@ -151,12 +151,13 @@ def _fusion(e: ProgramContext, node: Node, overwritten: dict[Value, Value]) -> N
     kernel = lower_fusion(region, strides, overwrites=overwrites)
     sizes = dict(zip(region.sizes, node.attrs["sizes"][0], strict=True))
     inputs = [v for v in node.inputs if v not in overwritten.values()]
-    pointers = [e.pointer[v] for v in (*inputs, *node.outputs) if is_array(v)]
+    arrays = [v for v in (*inputs, *node.outputs) if is_array(v)]
+    pointers = [e.pointer[v] for v in arrays]
     scalars = [e.scalars[v] for v in inputs if not is_array(v)]
     first = fails_first(kernel.body)
     if not first:
         _note_stores(e, node)
-    e.call_kernel(kernel, pointers, scalars, sizes)
+    e.call_kernel(kernel, pointers, scalars, sizes, arrays)
     if first:
         _note_stores(e, node)
 

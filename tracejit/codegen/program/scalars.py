@@ -36,7 +36,7 @@ from tracejit.ops.array.shape import Element as ElementOp
 from tracejit.ops.python.arithmetic import PyAbs, PyAdd, PyMultiply, PyNegative, PySubtract
 from tracejit.ops.python.scalar_exprs import ScalarRule
 
-__all__ = ["emit_scalar_node", "part_dtypes", "scalar_rule"]
+__all__ = ["element_address", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
 #: Ops on ints: the operation's name, and LLVM's.
@@ -67,7 +67,9 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
         case ElementOp():
             e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
         case ReadItem():
-            e.scalars[out] = _load(e, out, _address(e, node.inputs[0], node.inputs[1:], node))
+            e.scalars[out] = _load(
+                e, out, element_address(e, node.inputs[0], node.inputs[1:], node)
+            )
         case _:
             return _scalar(e, node)
     return True
@@ -185,7 +187,7 @@ def _evaluate(
 # Elements of arrays -------------------------------------------------------------------------------
 
 
-def _address(e: ProgramContext, x: Value, indices: Sequence[Value], node: Node) -> str:
+def element_address(e: ProgramContext, x: Value, indices: Sequence[Value], node: Node) -> str:
     """The address of the element at a node's place; bails out where an index is out of range."""
     t, fb = x.type, e.fb
     assert isinstance(t, ArrayType)
@@ -251,7 +253,7 @@ def _part(fb: FunctionBuilder, address: str, k: int, dtype: str) -> str:
 def _write_item(e: ProgramContext, node: Node) -> None:
     (out,) = node.outputs
     v = node.inputs[1]
-    address = _address(e, out, node.inputs[2:], node)
+    address = element_address(e, out, node.inputs[2:], node)
     element = e.scalars[v]
     registers = [
         emit_expr(e.fb, part, e.env)

@@ -18,7 +18,7 @@ A kernel that computes an array to be pushed writes it to memory of its own, whi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.analysis.liveness import is_array
@@ -35,7 +35,7 @@ from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, 
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of
 
-__all__ = ["Stacks"]
+__all__ = ["StackMemory", "Stacks"]
 
 _ALIGN = 64
 #: Bytes of the function's own that one stack has at first, and all of them together.
@@ -45,7 +45,7 @@ _CELL = "{ ptr, i64, ptr }"
 
 
 @dataclass
-class _Memory:
+class StackMemory:
     """Registers of a stack's cells. `mixed`: only some of its records hold arrays."""
 
     use: StackUse
@@ -79,7 +79,7 @@ class Stacks:
     def __init__(self, e: ProgramContext) -> None:
         self.e = e
         self.tokens = stack_tokens(e.graph)
-        self._memory: dict[str, _Memory] = {}
+        self._memory: dict[str, StackMemory] = {}
         #: Pushes and pops for which an earlier one has made sure.
         self._sure: set[Node] = set()
         self._fails: dict[str, str] = {}
@@ -90,7 +90,7 @@ class Stacks:
             long = [any(map(_is_long, r)) for r in records]
             unit = _ALIGN if long and all(long) else 8
             use = StackUse(name, tuple(sizes))
-            self._memory[name] = _Memory(use, unit, any(long) and not all(long))
+            self._memory[name] = StackMemory(use, unit, any(long) and not all(long))
             e.plan.stacks.append(use)
 
     # The run ------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Stacks:
         fb = self.e.fb
         if not self._memory:
             return
-        first = min(_FIRST, _FIRST_OF_ALL // len(self._memory) // _ALIGN * _ALIGN)
+        first = self._own_memory()
         for m in self._memory.values():
             m.cell = fb.alloca(_CELL, 8, "zeroinitializer")
             m.place = self.e.place()
@@ -108,6 +108,15 @@ class Stacks:
                 own = fb.alloca(f"[{first} x i8]", _ALIGN)
                 fb.line(f"store ptr {own}, ptr {m.cell}")
                 fb.line(f"store i64 {first}, ptr {m.room(self.e)}")
+
+    def _own_memory(self) -> int:
+        """Bytes of the function's own that each stack has at first."""
+        return min(_FIRST, _FIRST_OF_ALL // len(self._memory) // _ALIGN * _ALIGN)
+
+    def _extend(self, m: StackMemory, used: str, wanted: str) -> str:
+        """Room for `wanted` bytes, of which the first `used` stay; null where there is none."""
+        arguments = f"ptr {m.place}, ptr {m.cell}, i64 {used}, i64 {wanted}"
+        return self.e.call_block("tj_extend", arguments)
 
     def free(self) -> None:
         """Give the memory back, and note how much it was."""
@@ -151,7 +160,7 @@ class Stacks:
         else:
             self._pop(m, node)
 
-    def _new(self, m: _Memory, node: Node) -> None:
+    def _new(self, m: StackMemory, node: Node) -> None:
         e, fb = self.e, self.e.fb
         self._set_top(node, "0")
         (reserve,) = node.attrs.get("reserve", (0,))
@@ -163,7 +172,7 @@ class Stacks:
         wanted = fb.emit(f"select i1 {positive}, i64 {wanted}, i64 0")
 
         def extend() -> Sequence[str]:
-            e.call_block("tj_extend", f"ptr {m.place}, ptr {m.cell}, i64 0, i64 {wanted}")
+            self._extend(m, "0", wanted)
             return []
 
         has = fb.emit(f"load i64, ptr {m.room(e)}")
@@ -176,7 +185,7 @@ class Stacks:
     def _set_top(self, node: Node, register: str) -> None:
         self.e.scalars[node.outputs[0]] = self.e.bind(register, "i64")
 
-    def _following(self, m: _Memory, node: Node) -> int:
+    def _following(self, m: StackMemory, node: Node) -> int:
         """The bytes of the records that a section moves after this one, in the same direction.
 
         Of those whose size is no number, and what follows them, it says nothing.
@@ -194,7 +203,7 @@ class Stacks:
             self._sure.add(other)
         return total
 
-    def _push(self, m: _Memory, node: Node) -> None:
+    def _push(self, m: StackMemory, node: Node) -> None:
         fb = self.e.fb
         record = record_of(node)
         offsets, size = self._layout(m, record)
@@ -205,23 +214,31 @@ class Stacks:
         if size != "0" and node not in self._sure:
             more = str(self._following(m, node))
             self._make_room(m, top, fb.integer("add", end, more))
-        base = fb.emit(f"load ptr, ptr {m.cell}")
-        at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
-        for v, offset in zip(record, offsets, strict=True):
-            self._store(v, fb.emit(f"getelementptr i8, ptr {at}, i64 {offset}"))
+        for v, address in zip(record, self._places(m, record, start, offsets), strict=True):
+            self._store(v, address)
         if ends:
+            base = fb.emit(f"load ptr, ptr {m.cell}")
             last = fb.emit(f"getelementptr i8, ptr {base}, i64 {fb.integer('sub', end, '8')}")
             fb.line(f"store i64 {top}, ptr {last}")
         self._set_top(node, end)
 
-    def _make_room(self, m: _Memory, used: str, wanted: str) -> None:
+    def _places(
+        self, m: StackMemory, record: Sequence[Value], start: str, offsets: Sequence[str]
+    ) -> Iterator[str]:
+        """The addresses of the values of a record that begins at `start`."""
+        fb = self.e.fb
+        base = fb.emit(f"load ptr, ptr {m.cell}")
+        at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
+        for offset in offsets:
+            yield fb.emit(f"getelementptr i8, ptr {at}, i64 {offset}")
+
+    def _make_room(self, m: StackMemory, used: str, wanted: str) -> None:
         e, fb = self.e, self.e.fb
         has = fb.emit(f"load i64, ptr {m.room(e)}")
         extend, go_on = fb.fresh_label("extend"), fb.fresh_label("push")
         fb.cond_br(fb.emit(f"icmp ugt i64 {wanted}, {has}"), extend, go_on, unlikely=0)
         fb.block(extend)
-        arguments = f"ptr {m.place}, ptr {m.cell}, i64 {used}, i64 {wanted}"
-        block = e.call_block("tj_extend", arguments)
+        block = self._extend(m, used, wanted)
         null = fb.emit(f"icmp eq ptr {block}, null")
         fb.cond_br(null, self._failure("full"), go_on, unlikely=0)
         fb.block(go_on)
@@ -244,12 +261,11 @@ class Stacks:
             at = e.fb.emit(f"getelementptr i8, ptr {address}, i64 {k * step}") if k else address
             store_element(e.fb, at, part, register)
 
-    def _pop(self, m: _Memory, node: Node) -> None:
+    def _pop(self, m: StackMemory, node: Node) -> None:
         e, fb = self.e, self.e.fb
         record = record_of(node)
         offsets, size = self._layout(m, record)
         top = self._top(node.inputs[0])
-        base = fb.emit(f"load ptr, ptr {m.cell}")
         ends = m.mixed and any(map(_is_long, record))
         if size != "0" and node not in self._sure:
             found = fb.fresh_label("pop")
@@ -259,15 +275,15 @@ class Stacks:
             fb.cond_br(few, self._failure("empty"), found, unlikely=0)
             fb.block(found)
         if ends:
+            base = fb.emit(f"load ptr, ptr {m.cell}")
             last = fb.emit(f"getelementptr i8, ptr {base}, i64 {fb.integer('sub', top, '8')}")
             below = fb.emit(f"load i64, ptr {last}")
             start = _aligned(e, below)
         else:
             below = start = fb.integer("sub", top, size)
         self._set_top(node, below)
-        at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
-        for v, offset in zip(record, offsets, strict=True):
-            self._load(v, fb.emit(f"getelementptr i8, ptr {at}, i64 {offset}"))
+        for v, address in zip(record, self._places(m, record, start, offsets), strict=True):
+            self._load(v, address)
 
     def _load(self, v: Value, address: str) -> None:
         e = self.e
@@ -279,7 +295,7 @@ class Stacks:
             e.pointer.stores(v)
             copy_elements(e, v, address, e.pointer[v], None, e.strides.get(v))
 
-    def _layout(self, m: _Memory, record: Sequence[Value]) -> tuple[list[str], str]:
+    def _layout(self, m: StackMemory, record: Sequence[Value]) -> tuple[list[str], str]:
         """The offset of each value in a record, and the record's size."""
         fb = self.e.fb
         at = "0"
