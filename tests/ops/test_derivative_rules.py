@@ -36,7 +36,8 @@ WITHOUT: dict[str, str] = {
         ("checkpoint", "cond", "custom", "while_loop"), "the transforms differentiate regions"
     ),
     **dict.fromkeys(
-        ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond"),
+        ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond")
+        + ("parallel_loop",),
         "made after the transforms",
     ),
     **dict.fromkeys(("stack_new", "stack_push", "stack_pop"), "the transforms record residuals"),
