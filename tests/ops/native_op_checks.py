@@ -118,7 +118,7 @@ def signature(op: Op, inputs: Sequence[Any], attrs: Attrs, symbols_from: int | N
     return found
 
 
-def check(group: Group) -> int:
+def check(group: Group, made: type[NativeNode] = NativeNode) -> int:
     """Run a group; how often. Raises Mismatch, naming the case, where two results differ."""
     nodes: dict[str, NativeNode] = {}
     count = 0
@@ -129,7 +129,7 @@ def check(group: Group) -> int:
             continue
         try:
             if found.key not in nodes:
-                nodes[found.key] = NativeNode(
+                nodes[found.key] = made(
                     group.op, found.types, found.attrs, found.strides, tuple(found.values)
                 )
             _check_run(group.op, nodes[found.key], list(inputs), attrs, found.values)
@@ -163,10 +163,10 @@ def _check_run(
     for x, old in zip(inputs, before, strict=True):
         if np.asarray(x).tobytes() != old.tobytes():
             raise Mismatch("an operand was written")
-    _compare(op, inputs, attrs, expected, actual, "native code against the evaluator")
+    _compare(node, op, inputs, attrs, expected, actual, "native code against the evaluator")
     numpy = _numpy(op, inputs, attrs)
     if numpy is not None:
-        _compare(op, inputs, attrs, numpy, actual, "native code against NumPy")
+        _compare(node, op, inputs, attrs, numpy, actual, "native code against NumPy")
     if sum(np.size(x) for x in (*inputs, *actual)) > _MOST_ELEMENTS or node.runs > _MOST_RUNS:
         return
     node.runs += 1
@@ -199,6 +199,7 @@ def _ufunc(op: Op) -> Any:
 
 
 def _compare(
+    node: NativeNode,
     op: Op,
     inputs: list[Any],
     attrs: dict[str, Any],
@@ -207,6 +208,7 @@ def _compare(
     what: str,
 ) -> None:
     bounds = tolerances(op, inputs) if len(actual) > 1 else [tolerance(op, inputs, attrs)]
+    bounds = [node.allowed(op, bound) for bound in bounds]
     for e, a, bound in zip(expected, actual, itertools.cycle(bounds), strict=False):
         assert_same(e, a, where=what, **_with_open_zeros(op, e, a, bound))
 

@@ -1,0 +1,126 @@
+"""What a device is to the compiler: the driver's functions, and kernels made of printed source."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from tracejit.codegen.cuda.launches import Launch, Limits
+from tracejit.ir.graph import Node
+
+__all__ = ["COUNTED", "Device", "Trips", "entered"]
+
+
+class Device(Protocol):
+    """A device that programs are compiled for."""
+
+    #: "cuda" or "cuda-sim".
+    name: str
+    limits: Limits
+
+    def enter(self) -> int | None:
+        """Have this thread work on the device; what `leave` is to be given."""
+        ...
+
+    def leave(self, before: int | None) -> None:
+        """Have this thread work on what it did before."""
+        ...
+
+    def symbols(self) -> Mapping[str, int]:
+        """The addresses of the driver's functions, by their names."""
+        ...
+
+    def define(self, launch: Launch) -> int:
+        """The handle of a launch's kernel, as the driver's launch takes it."""
+        ...
+
+    def constant(self, array: np.ndarray[Any, Any]) -> tuple[int, Any]:
+        """The address of a copy of an array on the device, and what keeps it there."""
+        ...
+
+    #: The compute capability that kernels are compiled for.
+    capability: tuple[int, int]
+    #: Whether there is an array package for `working` and `array`.
+    has_routines: bool
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Around calls of the device's array package, which it gives, on the present stream."""
+        ...
+
+    def array(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any
+    ) -> Any:
+        """Memory of the device as an array of that package; strides in bytes."""
+        ...
+
+    def failed(self, status: int, b: int = 0, c: int = 0) -> int:
+        """Raise what a driver's function that gave this status means."""
+        ...
+
+    def set_stream(self, stream: int) -> None:
+        """Have the programs that begin from now on run on this stream."""
+        ...
+
+    def stream_cell(self) -> int:
+        """The address of the word that holds the stream of the present call."""
+        ...
+
+
+#: What native code counts, in this order.
+COUNTED = ("launches", "waits", "to host", "to device")
+
+
+@dataclass
+class Trips:
+    """What a program does on a device: in its text, and how often its runs have done it so far."""
+
+    #: Nodes that run on the host, whose arrays go there and back.
+    host: list[Node] = field(default_factory=list)
+    #: Nodes for which the host waits; None stands for checked indices, at the end.
+    waits: list[Node | None] = field(default_factory=list)
+    #: Nodes that are calls of a library.
+    routines: list[Node] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    #: Runs have launched so many kernels, waited so often, copied so many bytes to and from the
+    #: host: native code counts.
+    counts: Any = field(default_factory=ctypes.c_int64 * len(COUNTED))
+
+    def lines(self) -> list[str]:
+        """What the report says."""
+        launched, waited, there, back = self.counts
+        head = f"{_many(len(self.launches), 'launch')}, {_many(len(self.waits), 'wait')}"
+        head += f", {_many(len(self.routines), 'library call')}"
+        head += f", {_many(len(self.host), 'round trip')} in the program"
+        runs = f"so far {_many(launched, 'launch')}, {_many(waited, 'wait')}, "
+        runs += f"{there} bytes from the device, {back} bytes to it"
+        out = [f"device: {head}", f"        {runs}"]
+        for node in self.host:
+            out.append(f"        round trip: {node.op.name}{_at(node)} runs on the host")
+        for waiting in self.waits:
+            why = "checked indices" if waiting is None else f"{waiting.op.name}{_at(waiting)}"
+            if waiting is None or waiting not in self.host:
+                out.append(f"        wait: the host needs {why}")
+        return list(dict.fromkeys(out))
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 'es' if what.endswith('ch') else 's'}"
+
+
+def _at(node: Node) -> str:
+    return "" if node.where is None else f" ({node.where})"
+
+
+@contextmanager
+def entered(device: Device) -> Iterator[None]:
+    """Have this thread work on a device, for as long as the block."""
+    before = device.enter()
+    try:
+        yield
+    finally:
+        device.leave(before)
