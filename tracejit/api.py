@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from tracejit import config
+
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
     from tracejit.transforms.api.custom import CustomJvp, CustomVjp
@@ -33,17 +35,29 @@ __all__ = [
 
 @overload
 def jit(
-    function: Callable[..., Any], /, *, strict: bool = False, bounds_check: bool = True
+    function: Callable[..., Any],
+    /,
+    *,
+    strict: bool = False,
+    bounds_check: bool = True,
+    device: str | None = None,
 ) -> Jitted: ...
 
 
 @overload
 def jit(
-    *, strict: bool = False, bounds_check: bool = True
+    *, strict: bool = False, bounds_check: bool = True, device: str | None = None
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 
 
-def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = True) -> Any:
+def jit(
+    function: Any = None,
+    /,
+    *,
+    strict: bool = False,
+    bounds_check: bool = True,
+    device: str | None = None,
+) -> Any:
     """Compile a function of NumPy arrays when it is called.
 
     The result answers calls as the function itself would: same values, dtypes, shapes, result types
@@ -55,6 +69,12 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
     axis, in the functions that this one calls too; negative ones count from the end, as always.
     What happens for an index outside is not defined: other memory is read, or written over.
 
+    Arrays on a GPU (CuPy's, PyTorch's, Numba's, and any with `__cuda_array_interface__`) are
+    computed there, and give arrays of the same library. With `device="cuda"` NumPy's arrays are
+    moved to the GPU for each call, and what was stored and the results are moved back; "cuda-sim"
+    is a simulated one, for machines without a GPU, and slow. Without `device` it is that of the
+    environment variable TRACEJIT_DEVICE, or else "cpu".
+
     `function` is anything that is called: a function, a method, a `functools.partial`, an object
     with `__call__`, a function of NumPy or Python; what is not written in Python may run eagerly,
     such as a call of a `functools.lru_cache`, which stays that. A staticmethod, classmethod or
@@ -63,17 +83,20 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
     """
     from tracejit.runtime.dispatch import Jitted, jitted
 
+    place = config.device(device)
     if function is None:
-        return lambda f: jit(f, strict=strict, bounds_check=bounds_check)
+        return lambda f: jit(f, strict=strict, bounds_check=bounds_check, device=device)
     if isinstance(function, Jitted):
-        if bounds_check and not strict:
+        if bounds_check and not strict and device is None:
             return function
         strict, bounds_check = strict or function._strict, bounds_check and function._bounds_check
-        return jitted(function.__tracejit__, strict, bounds_check)
+        moves = place if device is not None else function._moves
+        return jitted(function.__tracejit__, strict, bounds_check, moves)
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(jit(function.__func__, strict=strict, bounds_check=bounds_check))
+        inner = jit(function.__func__, strict=strict, bounds_check=bounds_check, device=device)
+        return type(function)(inner)
     if isinstance(function, functools.partialmethod):
-        inner = jit(function.func, strict=strict, bounds_check=bounds_check)
+        inner = jit(function.func, strict=strict, bounds_check=bounds_check, device=device)
         return type(function)(inner, *function.args, **function.keywords)
     if isinstance(function, type):
         raise TypeError(
@@ -84,7 +107,7 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
         kind = type(function).__name__
         below = f": put it below @{kind}" if hasattr(function, "__get__") else ""
         raise TypeError(f"jit takes a function, not {kind}{below}")
-    return jitted(function, strict, bounds_check)
+    return jitted(function, strict, bounds_check, place)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,10 +1,11 @@
-"""Settings of a process, `tracejit.config`: what a program may set, and four environment variables.
+"""Settings of a process, `tracejit.config`: what a program may set, and five environment variables.
 
 - `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
   function runs eagerly because it cannot be compiled.
 - `with config.eager():`, or TRACEJIT_EAGER=1: decorated functions run as plain Python.
 - TRACEJIT_VERIFY=1: graphs are checked after every pass.
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
+- TRACEJIT_DEVICE=cuda, or cuda-sim: where decorated functions run that do not say it themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 __all__ = [
+    "DEVICES",
+    "device",
     "dump_dir",
     "eager",
     "eager_opened",
@@ -34,6 +37,8 @@ eager_opened = array("q", [0])
 #: What is done where a function runs eagerly because it cannot be compiled: "ignore", "warn" (once
 #: for each line) or "error". None: what TRACEJIT_FALLBACK says, and without it "warn".
 fallback: str | None = None
+#: The names of devices; "cuda-sim" is simulated, and slow.
+DEVICES = ("cpu", "cuda", "cuda-sim")
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
 
 
@@ -63,6 +68,14 @@ def verify() -> bool:
 def dump_dir() -> str | None:
     """Where every compile leaves its stages: TRACEJIT_DUMP=<dir>."""
     return os.environ.get("TRACEJIT_DUMP") or None
+
+
+def device(name: str | None) -> str | None:
+    """The device `name`, or what TRACEJIT_DEVICE says; None for the host. Raises ValueError."""
+    found = name or os.environ.get("TRACEJIT_DEVICE") or "cpu"
+    if found not in DEVICES:
+        raise ValueError(f"a device is one of {', '.join(DEVICES)}, not {found!r}")
+    return None if found == "cpu" else found
 
 
 def on_fallback() -> str:

@@ -303,6 +303,10 @@ _ACTIONS: tuple[Any, ...] = ("default", "always", "ignore", "module", "once", "e
 _read_options()
 
 
+class DeviceError(RuntimeError):
+    """A device is not there, lacks what a program needs, or cannot take its arguments."""
+
+
 class GraphError(ValueError):
     """A graph, its text or a kernel is not well formed."""
 

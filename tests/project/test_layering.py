@@ -46,14 +46,15 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen": (
         ("llvm", "vector_math"),
         ("support", "scalar", "affine"),
-        ("lowering", "kernel", "analysis"),
+        ("lowering", "kernel", "analysis", "cuda"),
         ("program", "reference"),
+        ("device",),
     ),
     "runtime": (
         ("call", "report"),
         ("native",),
         ("nesting",),
-        ("parts", "plain_calls"),
+        ("parts", "plain_calls", "device"),
         ("compile",),
         ("dataflow",),
         ("dispatch",),
@@ -102,6 +103,15 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "a call that cannot be compiled needs no code generator": {
         "runtime.compile.stages": ("codegen.program.emit",),
     },
+    "most programs run on the host": {
+        "runtime.compile.stages": (
+            "codegen.device.element_loops",
+            "codegen.device.emit",
+            "codegen.device.placement",
+            "passes.loops.parallel",
+        ),
+        "runtime.dispatch": ("runtime.device.finding",),
+    },
     "few runs end this way, or are of this kind": {
         "runtime.dispatch": ("codegen.support.printing", "runtime.dataflow.partial_call"),
         "runtime.report.fallbacks": (
@@ -110,8 +120,9 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "only a look at the compiler's stages needs it": {
-        "runtime.compile.specialize": ("runtime.compile.dump",),
+        "runtime.compile.specialize": ("runtime.compile.dump", "runtime.device.inspection"),
         "runtime.compile.stages": (
+            "codegen.cuda.inspect",
             "codegen.reference",
             "ir.text.dataflow",
             "ir.verify_dataflow",

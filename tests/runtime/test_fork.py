@@ -108,6 +108,8 @@ CACHES = {"cache", "lru_cache"}
 PURE = {"_code", "_layout", "_halves", "_literal", "_raise_code", "_flatten"}
 #: Tables of numbers, and addresses in NumPy: the same whoever computes them.
 PURE |= {"_logarithm", "_powers", "_two_over_pi", "centres", "octave", "short_octave", "sixteenths"}
+#: Texts, and versions of packages.
+PURE |= {"source", "_versions", "function", "made"}
 PURE |= {
     "arctangents",
     "halved_centres",

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from tracejit.cli.errors import Failure, Usage
+from tracejit.config import DEVICES
 
 __all__ = ["main"]
 
@@ -21,6 +22,7 @@ examples:
   tracejit show path/to/file.py:f --args "f32[4, 5] @ (1, 0,), 3, True" --stage llvm
   tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
   tracejit show pkg.mod:loss --args "f64[8], f64[3, 8]" --stage trace --grad 0
+  tracejit show pkg.mod:f --args "f32[1000], f32[1000]" --device cuda --stage ptx
 
 An argument is a type (f64[10, 3], f32, float, int) or a Python literal. Arrays of a type are filled
 with random numbers; `@ (1, 0,)` lists the axes from the outermost in memory.
@@ -79,7 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--stage",
         default="fuse",
-        help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse)",
+        help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse); of a device also "
+        "cuda, ptx and, where CUDA's tools are there, sass",
+    )
+    show.add_argument(
+        "--device", choices=DEVICES, help="what would run there (default: cpu, or TRACEJIT_DEVICE)"
     )
 
     show.add_argument(
@@ -134,7 +140,7 @@ def _run(name: str, options: argparse.Namespace) -> int:
     if name == "show":
         from tracejit.cli.show import show
 
-        return show(options.target, options.args, options.stage, options.grad)
+        return show(options.target, options.args, options.stage, options.grad, options.device)
     if name in ("opt", "lower", "run", "diff"):
         from tracejit.cli import graphs
 

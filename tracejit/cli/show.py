@@ -15,24 +15,26 @@ import numpy as np
 
 from tracejit.api import jit, value_and_grad
 from tracejit.cli.errors import Failure, Usage
-from tracejit.errors import FallbackError, GraphError, TraceError
+from tracejit.errors import DeviceError, FallbackError, GraphError, TraceError
 from tracejit.ir.dims import Poly
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_from_ast
 
 __all__ = ["example", "parse_args", "show"]
 
 
-def show(target: str, args: str, stage: str, grad: str | None = None) -> int:
+def show(
+    target: str, args: str, stage: str, grad: str | None = None, device: str | None = None
+) -> int:
     """Print a stage of `target` ("pkg.mod:f" or "file.py:f") for example arguments.
 
     With `grad` it is that of its value and gradient, by the arguments of these numbers, or for ""
-    by all that are floats.
+    by all that are floats. For a `device` it is what would run there, without one, too.
     """
     values = parse_args(args)
     function = _find(target)
     if grad is not None:
         function = _value_and_grad(function, grad, values)
-    lowered = _lower(function, values, target)
+    lowered = _lower(function, values, target, device)
     if stage != "all" and stage not in lowered.stages:
         raise Usage(f"there is no stage {stage}; there are {', '.join(lowered.stages)} and all")
     for name in lowered.stages if stage == "all" else [stage]:
@@ -54,9 +56,10 @@ def _value_and_grad(function: Any, numbers: str, values: list[Any]) -> Any:
     return value_and_grad(function, places[0] if len(places) == 1 else tuple(places))
 
 
-def _lower(function: Any, values: list[Any], target: str) -> Any:
+def _lower(function: Any, values: list[Any], target: str, device: str | None) -> Any:
     try:
         compiled = function if hasattr(function, "lower") else jit(function)
+        compiled = compiled if device is None else jit(compiled, device=device)
         return compiled.lower(*values)
     except (TraceError, FallbackError) as error:
         raise Failure(f"{target} runs eagerly\n{error}") from None
@@ -72,6 +75,8 @@ def _text(lowered: Any, stage: str) -> str:
         return text
     except GraphError as error:
         raise Failure(f"the compiler failed: {error}") from None
+    except (DeviceError, TraceError) as error:
+        raise Failure(str(error)) from None
 
 
 def _describe(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
+from tracejit.runtime.device.detect import first_array
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
@@ -107,12 +108,15 @@ class Jitted(native.JitBase):
         "_binder",
         "_bounds_check",
         "_captured",
+        "_device",
+        "_devices",
         "_eager_runs",
         "_fallbacks",
         "_few",
         "_histories",
         "_learned",
         "_lock",
+        "_moves",
         "_part",
         "_plain_calls",
         "_report",
@@ -126,6 +130,8 @@ class Jitted(native.JitBase):
         strict: bool = False,
         bounds_check: bool = True,
         part: Any = None,
+        device: Any = None,
+        report: Report | None = None,
     ) -> None:
         native.JitBase.__init__(
             self, functools.partial(_slow, self), functools.partial(_bail, self)
@@ -138,11 +144,21 @@ class Jitted(native.JitBase):
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._learned = Learned()
+        if device is not None:
+            self._learned.like_of_device = device.like
         self._few = FEW
-        self._report = Report(getattr(function, "__qualname__", None) or repr(function))
-        self._fallbacks = Fallbacks(function, self._report, strict, quiet=part is not None)
+        self._report = report or Report(getattr(function, "__qualname__", None) or repr(function))
+        how = "eagerly" if device is None else "on the host"
+        quiet = part is not None and device is None
+        self._fallbacks = Fallbacks(function, self._report, strict, quiet, how)
         #: What runs in place of the function where it runs eagerly; of a part of another, that.
         self._part = part
+        #: Where its programs run: on the host, or on this device.
+        self._device = device
+        #: The device that NumPy's arrays are moved to for calls, if they are.
+        self._moves: str | None = None
+        #: The same function for devices, by their names.
+        self._devices: dict[str, Any] = {}
         self._binder = Binder(function)
         current = functools.partial(_current, self)
         self._eager_runs = EagerRuns(self, current)
@@ -198,11 +214,12 @@ class Jitted(native.JitBase):
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Every stage of a compile for such arguments: `.stages`, `.text(stage)`.
 
-        Raises TraceError where the call cannot be traced.
+        Of a function that is moved to a device they are those of its program there, whether there
+        is such a device or not. Raises TraceError where the call cannot be traced.
         """
         from tracejit.runtime.compile.specialize import lower_call
 
-        return lower_call(self, args, kwargs)
+        return lower_call(self, args, kwargs, self._moves)
 
     def partial(
         self,
@@ -281,12 +298,22 @@ class JittedObject(Jitted):
         return self if bound is function else bound
 
 
-def jitted(function: Callable[..., Any], strict: bool = False, bounds_check: bool = True) -> Jitted:
-    """The compiled form of a callable."""
+def jitted(
+    function: Callable[..., Any],
+    strict: bool = False,
+    bounds_check: bool = True,
+    moves: str | None = "",
+) -> Jitted:
+    """The compiled form of a callable.
+
+    `moves` is a device that NumPy's arrays are moved to, "" for what the environment says.
+    """
     # A transform of a function is in its place, in a class too.
     is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
     is_function = isinstance(function, FunctionType) or is_transform
-    return (Jitted if is_function else JittedObject)(function, strict, bounds_check)
+    made = (Jitted if is_function else JittedObject)(function, strict, bounds_check)
+    made._moves = config.device(None) if moves == "" else moves
+    return made
 
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -296,7 +323,7 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     printed = leave_run()
     report, function = self._report, self.__tracejit__
     report.bailouts += 1
-    restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
+    restore = _kept(self, args, kwargs) if self._fallbacks.is_strict else None
     try:
         # What is not to be written twice is written here, by a part, too.
         is_written = printed is not None and printed.written
@@ -322,6 +349,12 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     function = _plain(self)
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
     if not eager and (current is None or current() is None):
+        if self._device is None:
+            array = first_array((*args, *kwargs.values()))
+            if array is not None or self._moves is not None:
+                from tracejit.runtime.device.finding import call_on_device
+
+                return call_on_device(self, array, args, kwargs)
         try:
             result = _compiled(self, args, kwargs)
         except TraceError as e:
@@ -568,7 +601,7 @@ def _first(
     eagerly, nothing has been stored.
     """
     told = self._fallbacks
-    restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
+    restore = _kept(self, args, kwargs) if told.may_raise(fallback) else None
     try:
         with self._eager_runs:
             result = _plain(self)(*args, **kwargs)
@@ -588,6 +621,14 @@ def _first(
             restore()
         raise
     return result
+
+
+def _kept(self: Any, args: Any, kwargs: Any) -> Callable[[], None]:
+    """What gives all that a call may change its present contents again."""
+    if self._device is not None:
+        restore: Callable[[], None] = self._device.keep(args, kwargs)
+        return restore
+    return keep_contents(self.__tracejit__, args, kwargs)
 
 
 def _new_variant(

@@ -355,6 +355,10 @@ class Capture(Captured):
             return self._input(source, value)
         if is_own_function(value):
             return self.functions.reach(source, value)
+        if self.learned.like_of_device is not None:
+            like = self.learned.like_of_device(value)
+            if like is not None:
+                return self._input(source, value, like)
         first = self._by_identity.get(id(value))
         if first is not None:
             self._same(source, first)
@@ -525,18 +529,19 @@ class Capture(Captured):
         if source is not None and isinstance(source.check, OfClass):
             self.guard(source, SameAs(reference(x)))
 
-    def _input(self, source: Source, value: Any) -> Any:
+    def _input(self, source: Source, value: Any, like: Any = None) -> Any:
+        """An input; `like` is an array of the host like one of a device."""
         cls = type(value)
         if not is_number_by_value(value):
-            check_dtype(value.dtype)
-        if cls is np.ndarray:
+            check_dtype(value.dtype if like is None else like.dtype)
+        if cls is np.ndarray or like is not None:
             first = self._by_identity.setdefault(id(value), source)
             if first is not source:
                 self._same(source, first)
                 return self.reach(first)
         source.check = OfClass(cls)
         self.inputs.append(source)
-        return self.make_leaf(value, _identifier(source.label))
+        return self.make_leaf(value if like is None else like, _identifier(source.label))
 
     def _same(self, source: Source, first: Source) -> None:
         index = first.index

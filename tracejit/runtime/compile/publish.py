@@ -86,7 +86,9 @@ def compile_and_publish(
 
     Raises TraceError for what has no native code.
     """
-    spec = _spec(owner, lowered.spec, lowered.traced, arguments, form, places)
+    spec = None
+    if not lowered.captures_arrays:
+        spec = _spec(owner, lowered.spec, lowered.traced, arguments, form, places)
     name = f"{lowered.name}_entry"
     variant = compile_variant(lowered, arguments, spec, name)
     variant.forms.add(form)
@@ -100,6 +102,8 @@ def compile_and_publish(
 def publish(owner: Any, variant: Variant, form: Form, places: Positions) -> None:
     """Let calls of one more form, for which a variant was found, be answered natively."""
     variant.forms.add(form)
+    if variant.dress is not None:
+        return
     spec = _spec(owner, variant.spec, variant.traced, variant.arguments, form, places)
     if spec is not None:
         name = f"{variant.name}_entry{len(variant.forms)}"

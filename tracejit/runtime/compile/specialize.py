@@ -46,6 +46,7 @@ def _trace(
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
 
     leaves, learned = call.leaves, self._learned
+    samples = leaves if self._device is None else self._device.samples(leaves)
     plain = False
     #: What dicts and sets have been tables of, by where they are made.
     tabled: set[Any] = set()
@@ -64,11 +65,12 @@ def _trace(
                 apart=learned.apart,
                 joined=learned.joined,
                 tables=learned.tables,
+                like_of_device=learned.like_of_device,
             )
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
             traced = trace_call(
-                *(function, chosen, leaves, tree, captured, self._bounds_check, known),
+                *(function, chosen, samples, tree, captured, self._bounds_check, known),
                 structure.spent,
             )
             _require_joined_are_read(traced, chosen)
@@ -245,14 +247,14 @@ def _compile(
         traced.notes.append(Note("static", error.where, what))
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
-    lowered = Lowered(traced)
+    lowered = Lowered(traced, self._device)
     middle = time.perf_counter()
     host = lowered.program.host_nodes
     if self._strict and host:
         where, why = host_lines(host, traced.notes)[0]
         raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
     variant = compile_and_publish(self, lowered, tree, form, places)
-    if not self._strict:
+    if not self._strict and self._device is None:
         function = self.__tracejit__
         variant.is_worthwhile = is_worth_its_dispatch(function, lowered, variant.call_spec)
     end = time.perf_counter()
@@ -275,12 +277,15 @@ def _compile(
         self._bounds_check,
         memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
         variant.is_worthwhile,
+        getattr(lowered.program, "trips", None),
     )
 
 
 @room
-def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
+def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> Lowered:
     """The stages of a compile for these arguments, as a first call would make it.
+
+    For a device it is what would run there, whether there is one or not.
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
@@ -295,4 +300,8 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
         spent: ClassVar[list[int]] = [0]
 
     traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
-    return Lowered(traced)
+    if device is None:
+        return Lowered(traced)
+    from tracejit.runtime.device.inspection import Inspection
+
+    return Lowered(traced, Inspection())

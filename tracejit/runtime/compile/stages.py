@@ -106,6 +106,8 @@ class Traced:
     notes: list[Note] = field(default_factory=list)
     #: What a call stores into objects from outside, of the values that follow its result.
     stores: tuple[Store, ...] = ()
+    #: How many leaves are those of arguments; what follows was captured.
+    given: int = 0
     #: About how many operations of Python it stands for, those of loops counted once.
     operations: int = 0
 
@@ -229,6 +231,7 @@ def trace_call(
         capture,
         trace.notes,
         traced.stores,
+        len(leaves),
         traced.operations,
     )
 
@@ -397,12 +400,17 @@ def _output(v: Value) -> Output:
 class Lowered:
     """Every stage of one compile as text: trace, each pass, dataflow, kernel, llvm, asm."""
 
-    def __init__(self, traced: Traced) -> None:
-        self.traced = traced
+    def __init__(self, traced: Traced, device: Any = None) -> None:
+        self.traced, self.device = traced, device
         self.graphs: dict[str, Graph] = {"trace": traced.graph}
         self.seconds: dict[str, float] = {}
         start = time.perf_counter()
         self.fused = run_passes(traced.graph, verify=config.verify(), observe=self._observe)
+        if device is not None:
+            from tracejit.codegen.device.element_loops import element_loops
+            from tracejit.passes.loops.parallel import parallel_loops
+
+            self.fused = self.graphs["parallel"] = element_loops(parallel_loops(self.fused))
         self.name = f"tj_program_{next(_COUNT)}"
         self.seconds["passes"] = time.perf_counter() - start
 
@@ -421,6 +429,7 @@ class Lowered:
     @once_computed
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
+        from tracejit.codegen.device.emit import emit_device_program
         from tracejit.codegen.program.emit import emit_program
 
         spec = self._spec
@@ -432,16 +441,15 @@ class Lowered:
         sizes = {s: spec.size_slot + k for k, s in enumerate(spec.sizes)}
         flat = self.dataflow
         start = time.perf_counter()
-        program = emit_program(
-            flat,
-            self._inputs(slots),
-            spec.out_slots[: len(spec.outputs)],
-            sizes,
-            self.name,
-            host_target(),
-            may_zero=True,
-            maker=native.late_array_address(),
+        given = (
+            *(flat, self._inputs(slots), spec.out_slots[: len(spec.outputs)]),
+            *(sizes, self.name, host_target()),
         )
+        if self.device is None:
+            program = emit_program(*given, may_zero=True, maker=native.late_array_address())
+        else:
+            device, make = self.device.device, self.device.make
+            program = emit_device_program(*given, device, make, self._staying)
         self.seconds["program"] = time.perf_counter() - start
         return program
 
@@ -473,9 +481,49 @@ class Lowered:
             dataclasses.replace(output, zeroed=k in zeroed)
             if isinstance(output, OutArray)
             else output
-            for k, output in enumerate(self.traced.outputs)
+            for k, output in enumerate(self._outputs)
         ]
         return dataclasses.replace(self._spec, outputs=tuple(outputs))
+
+    @property
+    def captures_arrays(self) -> bool:
+        """Whether there are arrays besides those of the arguments that a device must be given."""
+        s = self.traced.specialization
+        count = self.traced.given
+        captured = s.leaves[count:]
+        return self.device is not None and any(isinstance(x, ArrayLeaf) for x in captured)
+
+    @once_computed
+    def _staying(self) -> set[Value]:
+        """The scalars that stay on the device."""
+        from tracejit.codegen.device.placement import device_scalars
+
+        return device_scalars(self.dataflow, self._given_there)
+
+    @property
+    def _given_there(self) -> set[Value]:
+        """The scalars that the user gets as arrays of the device, if they are there."""
+        values = self.dataflow.outputs
+        plain = {p.index for p in self.traced.plans if p.index is not None and not p.views}
+        count = len(self.traced.outputs)
+        hidden = {values[k] for k in range(count) if k not in plain}
+        return {values[k] for k in plain if k is not None} - hidden
+
+    @once_computed
+    def _outputs(self) -> tuple[Output, ...]:
+        """What the program gives. Raises TraceError for what a device cannot give."""
+        if self.device is None:
+            return tuple(self.traced.outputs)
+        if holds_made(self.traced.tree.root) or self.traced.stores:
+            raise TraceError("TJ015", "a list or an object that takes arrays of a device")
+        out: list[Output] = []
+        for v, output in zip(self.dataflow.outputs, self.traced.outputs, strict=False):
+            if isinstance(output, OutArray):
+                output = OutMade(output.dtype, len(output.shape))
+            elif isinstance(output, OutNpScalar) and v in self._staying:
+                output = OutMade(output.dtype, 0)
+            out.append(output)
+        return tuple(out)
 
     @property
     def _spec(self) -> EntrySpec:
@@ -488,7 +536,7 @@ class Lowered:
             nargs=len(sources),
             sizes=(*s.sizes, *s.strides),
             guards=tuple(SizeGuard(a, r, b) for a, r, b in self.traced.guards),  # type: ignore[arg-type]
-            outputs=tuple(self.traced.outputs),
+            outputs=self._outputs,
             result="tuple" if shape == "other" else shape,  # type: ignore[arg-type]
             work=_work(self.traced.graph),
         )
@@ -496,10 +544,18 @@ class Lowered:
     @property
     def stages(self) -> list[str]:
         """The names that `text` takes."""
-        return [*self.graphs, "dataflow", "kernel", "llvm", "asm"]
+        if self.device is None:
+            return [*self.graphs, "dataflow", "kernel", "llvm", "asm"]
+        from tracejit.codegen.cuda.inspect import sass_tool
+
+        ends = ["dataflow", "kernel", "cuda", "ptx", "llvm"]
+        return [*self.graphs, *ends, *(["sass"] if sass_tool() else [])]
 
     def text(self, stage: str = "fuse") -> str:
-        """The text of a stage. Raises KeyError for an unknown one."""
+        """The text of a stage.
+
+        Raises KeyError for an unknown one, DeviceError where what makes it is not installed.
+        """
         if stage in self.graphs:
             return print_graph(self.graphs[stage])
         if stage == "dataflow":
@@ -512,9 +568,23 @@ class Lowered:
             return "\n".join(print_kernel(k) for k in self.program.kernels)
         if stage == "llvm":
             return self.program.text
+        if self.device is not None and stage in ("cuda", "ptx", "sass"):
+            return self._device_text(stage)
         if stage == "asm":
             return assembly(self.program.text)
         raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")
+
+    def _device_text(self, stage: str) -> str:
+        from tracejit.codegen.cuda import inspect
+        from tracejit.codegen.device.emit import DeviceProgram
+
+        program = self.program
+        assert isinstance(program, DeviceProgram)
+        launches = program.trips.launches
+        if stage == "cuda":
+            return inspect.print_source(launches)
+        printed = inspect.print_ptx if stage == "ptx" else inspect.print_sass
+        return printed(launches, self.device.device.capability)
 
 
 def _work(graph: Graph) -> Dim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,8 @@ class Variant:
     is_worthwhile: bool = True
     #: What outside the arguments has changed since the trace.
     stale: str = ""
+    #: What captured arrays are for a device.
+    dress: Callable[[Sequence[Any]], list[Any]] | None = None
     _entry: Callable[..., Any] | None = None
 
     def __call__(self, call: Call) -> Any:
@@ -57,7 +59,7 @@ class Variant:
                 self.stale = captured
                 return MISS
             self.stale = ""
-            leaves = [*leaves, *captured]
+            leaves = [*leaves, *(captured if self.dress is None else self.dress(captured))]
         entry = self._entry
         if entry is None:
             entry = self._entry = self._flat_entry()
@@ -122,6 +124,8 @@ def compile_variant(
     )
     results = make_results(lowered.traced)
     variant = Variant(lowered.traced, flat, arguments, lowered.name, library, results)
+    if lowered.captures_arrays:
+        variant.dress = lowered.device.captured
     if call is None and native.available():
         variant._entry = native.flat_callable(library, entry_name, flat)
     return variant

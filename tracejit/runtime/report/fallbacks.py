@@ -33,9 +33,16 @@ class Fallbacks:
     """The eager runs of one function, in a report."""
 
     def __init__(
-        self, function: Callable[..., Any], report: Report, strict: bool, quiet: bool = False
+        self,
+        function: Callable[..., Any],
+        report: Report,
+        strict: bool,
+        quiet: bool = False,
+        how: str = "eagerly",
     ) -> None:
         self._function, self._report, self._strict = function, report, strict
+        #: How such runs are called in messages.
+        self._how = how
         #: Whether nothing is said of them.
         self._quiet = quiet
         #: Places (file, line) of which a warning has been issued.
@@ -44,6 +51,10 @@ class Fallbacks:
         self._failures: Counter[Fallback] = Counter()
         #: What has ended so many that calls of other kinds are not tried.
         self.hopeless: Fallback | None = None
+
+    def silence(self) -> None:
+        """Say nothing from now on."""
+        self._quiet = True
 
     @property
     def is_strict(self) -> bool:
@@ -98,7 +109,7 @@ class Fallbacks:
         key, first = (place.file, place.line), object()
         if self._told.setdefault(key, first) is not first:
             return
-        text = f"{self._report.function} runs eagerly: {fallback}"
+        text = f"{self._report.function} runs {self._how}: {fallback}"
         try:
             names = self._namespace(place.file)
             warnings.warn_explicit(

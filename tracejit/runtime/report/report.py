@@ -6,10 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.report.lines import Line
+
+if TYPE_CHECKING:
+    from tracejit.codegen.device.target import Trips
 
 __all__ = ["Compile", "Fallback", "Line", "Part", "Report"]
 
@@ -54,6 +58,8 @@ class Compile:
     bounds_check: bool = True
     buffers: Buffers | None = None
     worthwhile: bool = True
+    #: Of a compile for a device, what its program does there.
+    trips: Trips | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,10 @@ class Report:
             out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})")
             if not c.worthwhile:
                 out.append("            plain: Python costs less than the checks before it would")
-            texts = [f"copies {x}" for x in c.copies] if c.buffers is None else c.buffers.lines()
+            texts = [f"copies {x}" for x in c.copies]
+            if c.buffers is not None:
+                texts = [*c.buffers.lines()]
+            texts += [] if c.trips is None else c.trips.lines()
             out += [f"            {text}" for text in texts]
         out += self._stage_lines()
         for f in self.fallbacks:

@@ -1,0 +1,64 @@
+"""Arrays that lie on a GPU already, of any library, for one call"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.runtime.device.arrays import common_library, find, wait_for_others
+from tracejit.runtime.device.libraries import DeviceArray, on_device
+from tracejit.runtime.device.library import Description, Library
+
+__all__ = ["Given"]
+
+
+class Given(Library):
+    """See `Library`; results are of the library of the first of `arrays`.
+
+    Raises DeviceError for arrays on several devices.
+    """
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        found = [a for a in map(find, arrays) if a is not None]
+        self._library = common_library(found)
+        #: The number of the device.
+        self.ordinal = self._library.ordinal or 0
+        wait_for_others(found, self.stream())
+
+    def owns(self, x: Any) -> bool:
+        return find(x) is not None
+
+    def _find(self, x: Any) -> DeviceArray:
+        found = find(x)
+        assert found is not None
+        return found
+
+    def describe(self, x: Any) -> Description:
+        a = self._find(x)
+        return a.pointer, a.shape, a.strides, a.dtype, a.read_only
+
+    def empty(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...], scalar: bool
+    ) -> Any:
+        return self._library.empty(shape, dtype, order)
+
+    def result(self, owner: Any, view: np.ndarray[Any, Any] | None) -> Any:
+        if view is None:
+            return owner
+        library = self._find(owner).library
+        return library.view(owner, view.ctypes.data, view.shape, view.strides, view.dtype)
+
+    def stream(self) -> int:
+        return self._library.stream()
+
+    def read(self, owner: Any, address: int, size: int) -> np.ndarray[Any, Any]:
+        out = np.empty(size, np.uint8)
+        with on_device(self.ordinal) as cuda:
+            cuda.to_host(out, address, self.stream())
+        return out
+
+    def write(self, owner: Any, address: int, data: np.ndarray[Any, Any]) -> None:
+        with on_device(self.ordinal) as cuda:
+            cuda.to_device(address, data, self.stream())
