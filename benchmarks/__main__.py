@@ -2,6 +2,7 @@
 
 A benchmark is a module or a package in here that defines `run(quick: bool) -> list[Table]`, with an
 option `only: str` where it can be asked for a part; its docstring's first line is its title.
+`python -m benchmarks gpu` is apart: see `gpu.py`.
 """
 
 import argparse
@@ -30,13 +31,17 @@ def names() -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     """Returns 0 where every benchmark ran, whether or not it met its targets, else 1."""
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["gpu"]:
+        # It has options of its own, and no limit of threads.
+        return int(importlib.import_module(f"{__package__}.gpu").main(given[1:]))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", nargs="*", help=f"any of: {', '.join(names())} (default: all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a trial, no figure")
     parser.add_argument("--only", default="", help="functions by comma, where a benchmark asks")
     parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(given)
     unknown = set(options.name) - set(names())
     if unknown:
         parser.error(f"no benchmark named {', '.join(sorted(unknown))}")
@@ -51,8 +56,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\n== {name}: {(module.__doc__ or name).splitlines()[0]}", flush=True)
         start = time.perf_counter()
         try:
-            given = {"only": options.only} if options.only else {}
-            tables = module.run(quick=options.quick, **given)
+            part = {"only": options.only} if options.only else {}
+            tables = module.run(quick=options.quick, **part)
         except Exception as error:  # one broken benchmark must not hide the others
             print(f"FAILED: {type(error).__name__}: {error}", file=sys.stderr)
             failed.append(name)

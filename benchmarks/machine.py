@@ -16,7 +16,11 @@ POOL_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-PACKAGES = ("numpy", "scipy", "llvmlite", "numexpr", "numba", "jax", "jaxlib", "torch", "mpmath")
+PACKAGES = (
+    *("numpy", "scipy", "llvmlite", "numexpr", "numba", "jax", "jaxlib", "torch", "mpmath"),
+    *("numba-cuda", "cupy", "cupy-cuda12x", "cupy-cuda13x", "triton", "jax-cuda12-plugin"),
+    "jax-cuda13-plugin",
+)
 
 
 def limit_threads(count: int) -> None:
