@@ -289,7 +289,7 @@ class Simulator:
             block = self._block(address, name) if address else _Block(0)
             return _Buffer(block, address or block.address, dtype, name)
         if kind == "i64":
-            return int(ctypes.c_int64.from_address(at).value)
+            return np.int64(ctypes.c_int64.from_address(at).value)
         if kind == "b1":
             return bool(ctypes.c_uint8.from_address(at).value)
         dtype = DTYPES["f32" if kind == "f16" else kind]

@@ -15,7 +15,7 @@ from dataclasses import replace
 from tracejit.ir.dims import Dim, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value, attr_substitute
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.items import ReadItem, WriteItem
@@ -166,7 +166,7 @@ class _Walk:
             return False
         if isinstance(op, (Constant, DimValue, Check)):
             return True
-        return isinstance(op, Elementwise) or hasattr(op, "scalar_expr")
+        return _has_expression(node)
 
     def _access(self, node: Node, sizes: Mapping[str, Dim]) -> bool:
         array = node.inputs[0]
@@ -271,6 +271,15 @@ class _Walk:
                 continue
             if all(len(p) > axis and p[axis] == first for p in places):
                 yield axis
+
+
+def _has_expression(node: Node) -> bool:
+    """Whether a node of scalars is a few instructions."""
+    if isinstance(node.op, Elementwise):
+        return node.op.native([dtype_name(dtype_of(v.type)) for v in node.inputs], node.attrs)
+    native = getattr(node.op, "native", None)
+    kinds = tuple(str(v.type) for v in node.inputs)
+    return hasattr(node.op, "scalar_expr") and (native is None or bool(native(kinds)))
 
 
 def _is_scalar(v: Value) -> bool:
