@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,8 @@ class DeviceContext(ProgramContext):
     stream: str
     flag: str | None = None
     _pending: PendingCall | None = None
+    #: While a node runs on the host: strides and scattered arrays as they are on the device.
+    lie: tuple[dict[Value, tuple[Dim, ...]], dict[Value, Value]] | None = None
 
     def begin(self, device: Device) -> None:
         """What any program of a device begins with."""
@@ -197,6 +199,9 @@ class DeviceContext(ProgramContext):
     #: Gives a few bytes of the device's memory, for as long as the run.
     cell: Callable[[int], str]
 
+    #: What is written inside sees no array where it is copied to on the host.
+    nothing_hidden: Callable[[], AbstractContextManager[None]]
+
     # Kernels ------------------------------------------------------------------------------------
 
     def call_kernel(
@@ -340,6 +345,17 @@ class DeviceContext(ProgramContext):
         outer, self.on_host = self.on_host, True
         yield
         self.on_host = outer
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Arguments lie on the device, where a node that runs on the host raises, too."""
+        outer = self.on_host, self.strides, self.scattered
+        self.on_host = False
+        if self.lie is not None:
+            self.strides, self.scattered = self.lie
+        with self.nothing_hidden():
+            yield
+        self.on_host, self.strides, self.scattered = outer
 
 
 def _sized(kernel: Kernel, sizes: Mapping[str, Dim]) -> Kernel:

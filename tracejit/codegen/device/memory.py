@@ -6,6 +6,9 @@ device cannot see that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.device.context import DeviceContext
 from tracejit.codegen.program.memory import ProgramMemory, memory_key
@@ -34,6 +37,7 @@ class DeviceMemory(ProgramMemory):
         #: What was explicitly given for values that lie elsewhere for now.
         self._hidden: dict[Value, str | None] = {}
         e.cell, e.memory_of = self._cell, self._memory_of
+        e.nothing_hidden = self._nothing_hidden
 
     def begin(self) -> None:
         e, fb = self.e, self.e.fb
@@ -100,6 +104,14 @@ class DeviceMemory(ProgramMemory):
             self._given.pop(v, None)
         else:
             self._given[v] = before
+
+    @contextmanager
+    def _nothing_hidden(self) -> Iterator[None]:
+        outer = self._given
+        seen = {v: p for v, p in outer.items() if v not in self._hidden}
+        self._given = seen | {v: p for v, p in self._hidden.items() if p is not None}
+        yield
+        self._given = outer
 
     def of_plan(self, v: Value) -> str:
         """The register of the pointer on the device."""

@@ -151,7 +151,7 @@ def _on_host(e: DeviceContext, node: Node, stacks: Stacks, memory: DeviceMemory)
     if moved:
         e.wait(node)
     there = {out: (e.pointer[out], moved[old]) for out, old in overwritten.items()}
-    hidden = e.strides, e.scattered
+    hidden = e.lie = e.strides, e.scattered
     e.strides = {v: s for v, s in e.strides.items() if v not in moved}
     e.scattered = {v: s for v, s in e.scattered.items() if v not in moved}
     for v, here in moved.items():
@@ -161,6 +161,7 @@ def _on_host(e: DeviceContext, node: Node, stacks: Stacks, memory: DeviceMemory)
     with e.hosting():
         emit_node(e, node, stacks)
     e.strides, e.scattered = hidden
+    e.lie = None
     there |= memory.results
     memory.results = {}
     for v in (*moved, *there):

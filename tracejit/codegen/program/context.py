@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan
@@ -297,6 +298,10 @@ class ProgramContext:
         both = self.fb.emit(f"call {kind} {name}(i64 {a}, i64 {b})")
         self.fb.check(self.fb.emit(f"extractvalue {kind} {both}, 1"))
         return self.fb.emit(f"extractvalue {kind} {both}, 0")
+
+    def leaving(self) -> AbstractContextManager[None]:
+        """Around what writes the arguments of a program that is left in the middle."""
+        return nullcontext()
 
     # Kernels ------------------------------------------------------------------------------------
 

@@ -26,7 +26,10 @@ def leave_if(e: ProgramContext, condition: str) -> None:
     e.fb.cond_br(condition, leaving if e.states else "leave", after)
     if e.states:
         e.fb.block(leaving)
-        e.pointer.write_arguments(e.states)
+        states = e.states
+        # A copy that fails leaves at once.
+        with e.leaving(), holding(e, ()):
+            e.pointer.write_arguments(states)
         e.fb.br("leave")
     e.fb.block(after)
 

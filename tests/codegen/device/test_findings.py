@@ -1,0 +1,75 @@
+"""Programs that once went wrong on a device: each says what it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.support.compare import assert_parity
+
+
+def moved(f: Any, *args: Any, also: Any = ()) -> Any:
+    """Compare a function with itself on the simulated device, for some calls; the jitted one."""
+    jitted = tracejit.jit(f, device="cuda-sim")
+    assert_parity(f, *args, jitted=jitted, also=also, parity="order", ulp=8)
+    assert "TJ013" not in str(jitted.report())
+    return jitted
+
+
+@pytest.mark.parametrize("source", ["f2", "f4", "f8", "i8"])
+def test_casts_in_independent_loops(source: str) -> None:
+    """Kernels have no cast of float64 to float16, which was found out too late."""
+
+    def f(x: Any, a: Any) -> Any:
+        for i in range(len(x)):
+            v = x[i]
+            while v > 1:
+                v = v / 2
+            a[i] = v
+        return a
+
+    moved(f, np.array([1, 5, 9]).astype(source), np.zeros(3, np.float16))
+
+
+def test_powers_of_integers_that_stay_on_the_device() -> None:
+    """A parameter was a Python int where a function in source asks for a dtype."""
+    moved(lambda x: (x[3] ** 2, x[0] ** x[1]), np.array([5, 3, 2, 4]))
+
+
+def raised_in_a_loop(x: Any) -> Any:
+    for k in range(3):
+        if x.sum() > 2:
+            raise KeyError(k)
+        x += 1
+    return x
+
+
+def raised_with_elements(x: Any) -> Any:
+    for _ in range(3):
+        x[::-1] += x * 0.5 + 1
+        if x.max() > 2:
+            raise ValueError(x.max(), x)
+    return x
+
+
+def printed_on_the_way(x: Any) -> Any:
+    y = x
+    for _ in range(3):
+        x = x + 1
+        y[1:] = x[:-1]
+        if x.sum() > 12:
+            raise KeyError(x.shape, float(x[0]))
+        print(y)
+    return x
+
+
+@pytest.mark.parametrize("f", [raised_in_a_loop, raised_with_elements, printed_on_the_way])
+@pytest.mark.parametrize("order", ["C", "strided", "reversed"])
+def test_exceptions_leave_arguments_as_they_are_by_then(f: Any, order: str) -> None:
+    """The host copied what arguments hold to the memory of the device."""
+    x = np.linspace(-1.0, 1.0, 9)
+    given = {"C": x, "strided": np.repeat(x, 2)[::2], "reversed": np.repeat(x, 2)[::-2]}[order]
+    moved(f, given, also=[(given + 5,)])
