@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tracejit
-from tests.support.compare import assert_parity
+from tests.support.compare import assert_parity, assert_same
+from tracejit.codegen.cuda.simulator import simulator
 
 
 def moved(f: Any, *args: Any, also: Any = ()) -> Any:
@@ -73,3 +76,34 @@ def test_exceptions_leave_arguments_as_they_are_by_then(f: Any, order: str) -> N
     x = np.linspace(-1.0, 1.0, 9)
     given = {"C": x, "strided": np.repeat(x, 2)[::2], "reversed": np.repeat(x, 2)[::-2]}[order]
     moved(f, given, also=[(given + 5,)])
+
+
+def sorted_and_summed(x: Any) -> Any:
+    return np.sort(x), x.sum() + 1, x[x > 0.5]
+
+
+def with_a_round_trip(x: Any) -> Any:
+    y = np.exp(x)
+    x[0] += 1
+    return y[::2].sum(), np.linalg.svd(x.reshape(-1, 1))[1], x.std()
+
+
+@pytest.mark.parametrize("f", [sorted_and_summed, with_a_round_trip])
+def test_without_memory_nothing_stays_on_the_device(f: Any, monkeypatch: Any) -> None:
+    """What a program had taken in the middle was not given back where it left for want of more."""
+    device = simulator()
+    expected = f(np.linspace(0.0, 1.0, 9))
+    gc.collect()
+    before = device.allocated
+    for room in range(0, 1200, 48):
+        jitted = tracejit.jit(f, device="cuda-sim")
+        used = sum(block.size for block in device._blocks.values())
+        monkeypatch.setattr(device, "capacity", used + room)
+        for _ in range(2):
+            with contextlib.suppress(MemoryError):
+                jitted(np.linspace(0.0, 1.0, 9))
+        monkeypatch.undo()
+        assert_same(expected, jitted(np.linspace(0.0, 1.0, 9)), "order", ulp=8)
+        del jitted
+        gc.collect()
+        assert device.allocated == before, room

@@ -55,6 +55,9 @@ class DeviceContext(ProgramContext):
         self.device, self.trips = device, Trips()
         #: The scalars that stay on the device: the register of where each lies, by its variable.
         self.cells: dict[str, str] = {}
+        #: Blocks of the device: those that the program begins with; cells of those taken later.
+        self._first: list[str] = []
+        self._taken: dict[str, str] = {}
         symbols = device.symbols()
         for name, parameters in DRIVER.items():
             self.module.declare(name, "i32", parameters)
@@ -79,13 +82,19 @@ class DeviceContext(ProgramContext):
         block = fb.emit(f"call ptr @tjd_take(i64 {amount}, ptr {self.stream})")
         if failed is None:
             self.require_memory(block)
-        else:
-            missing, ok = fb.fresh_label("missing"), fb.fresh_label("allocated")
-            fb.cond_br(fb.emit(f"icmp eq ptr {block}, null"), missing, ok)
-            fb.block(missing)
-            self.call_plainly(self.device.failed, str(_OUT_OF_MEMORY))
-            fb.br(failed)
-            fb.block(ok)
+            cell = self._taken[block] = fb.alloca("ptr", 8, "zeroinitializer")
+            fb.line(f"store ptr {block}, ptr {cell}")
+            return block
+        missing, after = fb.fresh_label("missing"), fb.fresh_label("allocated")
+        fb.cond_br(fb.emit(f"icmp eq ptr {block}, null"), missing, after)
+        fb.block(missing)
+        self.call_plainly(self.device.failed, str(_OUT_OF_MEMORY))
+        if failed == "refuse":
+            for earlier in self._first:
+                self._give(earlier)
+            self._first.append(block)
+        fb.br(failed)
+        fb.block(after)
         return block
 
     def release(self, place: str, block: str) -> None:
@@ -93,7 +102,17 @@ class DeviceContext(ProgramContext):
             super().release(place, block)
         else:
             self.flush()
-            self.fb.line(f"call void @tjd_give(ptr {block}, ptr {self.stream})")
+            self._give(block)
+            if block in self._taken:
+                self.fb.line(f"store ptr null, ptr {self._taken[block]}")
+
+    def _give(self, block: str) -> None:
+        self.fb.line(f"call void @tjd_give(ptr {block}, ptr {self.stream})")
+
+    def release_taken(self) -> None:
+        """Give back what a program has not given back that leaves in the middle."""
+        for cell in self._taken.values():
+            self._give(self.fb.emit(f"load ptr, ptr {cell}"))
 
     def grow(self, place: str, cell: str, wanted: str) -> str:
         if self.on_host:

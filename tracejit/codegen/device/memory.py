@@ -121,6 +121,7 @@ class DeviceMemory(ProgramMemory):
         super().free()
         e, fb = self.e, self.e.fb
         e.release("", self._base)
+        e.release_taken()
         with e.hosting():
             for place, cell in self._host:
                 e.release(place, fb.emit(f"load ptr, ptr {cell}"))

@@ -16,7 +16,8 @@ class _Memory:
     """Memory of the simulated device, for as long as this lives."""
 
     def __init__(self, driver: Simulator, size: int) -> None:
-        self.driver, self.address = driver, driver.alloc(max(size, 1))
+        self.driver = driver
+        self.address = driver.alloc(max(size, 1))
 
     def __del__(self) -> None:
         if hasattr(self, "address"):
