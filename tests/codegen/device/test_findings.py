@@ -107,3 +107,16 @@ def test_without_memory_nothing_stays_on_the_device(f: Any, monkeypatch: Any) ->
         del jitted
         gc.collect()
         assert device.allocated == before, room
+
+
+def shrinks(x: Any, y: Any, n: int) -> Any:
+    while len(x) > n:
+        y = np.sin(y) + x[0]
+        x = x[:-1] * 1.5 + x[1:]
+    return x, y
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 9])
+def test_what_waits_is_launched_where_memory_need_not_grow(n: int) -> None:
+    """A kernel in front of one whose result lies in memory that may grow ran only if that grew."""
+    moved(shrinks, np.linspace(-1.0, 1.0, 9), np.linspace(0.0, 1.0, 4), n)

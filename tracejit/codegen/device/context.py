@@ -167,6 +167,7 @@ class DeviceContext(ProgramContext):
             self.driver(name, target, source, size, self.stream)
             return []
 
+        self.flush()
         if size.lstrip("-").isdigit():
             if size != "0":
                 then()

@@ -80,6 +80,10 @@ class DeviceMemory(ProgramMemory):
 
     def require(self, v: Value) -> None:
         if not self.e.on_host:
+            allocation = self.plan.of(v)
+            if allocation is not None and allocation.grows:
+                # A kernel that waits is launched whether this grows or not.
+                self.e.flush()
             super().require(v)
             return
         if v in self.results:
