@@ -120,3 +120,15 @@ def shrinks(x: Any, y: Any, n: int) -> Any:
 def test_what_waits_is_launched_where_memory_need_not_grow(n: int) -> None:
     """A kernel in front of one whose result lies in memory that may grow ran only if that grew."""
     moved(shrinks, np.linspace(-1.0, 1.0, 9), np.linspace(0.0, 1.0, 4), n)
+
+
+def one_of_repeated(x: Any, k: int) -> Any:
+    x = np.repeat(x, 2)
+    return x[k]
+
+
+@pytest.mark.parametrize("k", [0, 1, -1])
+def test_an_index_into_nothing_is_outside(k: int) -> None:
+    """No element's place has the index in it where there are none: the check was left out."""
+    other = [(np.ones(4), 2), (np.zeros(0), k), (np.ones(3), 9)]
+    moved(one_of_repeated, np.ones(3), 1, also=other)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tracejit.codegen.cuda.accesses import accessed
+from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
     Call,
@@ -87,10 +88,11 @@ def parts_of(body: Sequence[Stmt]) -> list[Part] | None:
 
 
 def needed(lets: Sequence[Let], body: Sequence[Stmt]) -> tuple[Let, ...]:
+    """What statements use of the bindings before them, and those that check an index."""
     used = names_in(body)
     out: list[Let] = []
     for s in reversed(lets):
-        if s.name in used:
+        if s.name in used or may_fail([s]):
             out.append(s)
             used |= names_in([s])
     return tuple(reversed(out))
