@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tracejit.codegen.cuda.accesses import accessed
-from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
     Call,
@@ -92,10 +91,23 @@ def needed(lets: Sequence[Let], body: Sequence[Stmt]) -> tuple[Let, ...]:
     used = names_in(body)
     out: list[Let] = []
     for s in reversed(lets):
-        if s.name in used or may_fail([s]):
+        if s.name in used or _checks(s.expr):
             out.append(s)
             used |= names_in([s])
     return tuple(reversed(out))
+
+
+def _checks(e: Expr) -> bool:
+    """Whether an expression checks an index."""
+    stack, seen = [e], set[int]()
+    while stack:
+        e = stack.pop()
+        if isinstance(e, Call) and id(e) not in seen:
+            seen.add(id(e))
+            stack += e.args
+            if e.fn == "wrap_index":
+                return True
+    return False
 
 
 def symbols_of(body: Sequence[Stmt]) -> set[str]:
