@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.support.compare import assert_same
+from tests.support.compare import assert_parity, assert_same
 from tests.support.tracing import check, refused, tnp, trace_call
 
 X = np.arange(60.0).reshape(3, 4, 5)
@@ -306,3 +306,14 @@ def test_stores_of_numpys_scalars_are_checked_as_numpys(dtype: Any) -> None:
                 continue
             assert_same(expected, f(scalar))
     assert f.report().fallbacks == []
+
+
+def test_what_a_mask_takes_beside_a_size_that_becomes_1() -> None:
+    """The number of True is known only at run time; the other operand is repeated to it."""
+
+    def f(x: Any, mask: Any) -> Any:
+        return x[mask] + x[1:]
+
+    jitted = tracejit.jit(f)
+    for n, count in ((5, 4), (2, 0), (2, 1), (2, 2), (3, 2), (3, 1), (4, 3), (1, 0), (1, 1)):
+        assert_parity(f, np.arange(1.0, n + 1), np.arange(n) < count, jitted=jitted, calls=1)

@@ -396,7 +396,9 @@ def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
                 continue
             if have == 1 or env.is_one(have):
                 out[k] = d
-            elif not env.is_one(d) and not env.expect(have, "==", d):
+            elif env.is_one(d):
+                continue
+            elif not env.expect(have, "==", d):
                 _never_one(have, d)
                 text = " ".join(f"({', '.join(map(str, s))})" for s in shapes)
                 raise ValueError(f"operands could not be broadcast together with shapes {text}")
