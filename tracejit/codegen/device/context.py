@@ -236,7 +236,7 @@ class DeviceContext(ProgramContext):
             super().call_kernel(kernel, pointers, scalars, sizes)
             return
         given = [p for x in scalars for p in (x if isinstance(x, tuple) else (x,))]
-        kernel = _sized(replace(kernel, name=self.fresh(f"{kernel.name}_")), sizes)
+        kernel = _sized(kernel, sizes)
         kernel, cells, numbers = with_cells(kernel, given, self.cells)
         buffers = dict(zip((p.name for p in kernel.params), [*pointers, *cells], strict=True))
         bound = dict(zip((v.name for v in kernel.scalars), numbers, strict=True))
@@ -274,7 +274,7 @@ class DeviceContext(ProgramContext):
 
     def _call(self, call: PendingCall) -> None:
         """Write the launches of a kernel."""
-        kernel = call.kernel
+        kernel = replace(call.kernel, name=f"k{len(self.trips.launches)}")
         self.kernels.append(kernel)
         plan = plan_launches(kernel, self.device.limits, self.flag is not None)
         known = {s: self.dim(symbol(s)) for s in kernel.sizes}
