@@ -274,7 +274,7 @@ class DeviceContext(ProgramContext):
 
     def _call(self, call: PendingCall) -> None:
         """Write the launches of a kernel."""
-        kernel = replace(call.kernel, name=f"k{len(self.trips.launches)}")
+        kernel = replace(call.kernel, name=f"{call.kernel.name}_{len(self.trips.launches)}")
         self.kernels.append(kernel)
         plan = plan_launches(kernel, self.device.limits, self.flag is not None)
         known = {s: self.dim(symbol(s)) for s in kernel.sizes}
