@@ -132,3 +132,16 @@ def test_an_index_into_nothing_is_outside(k: int) -> None:
     """No element's place has the index in it where there are none: the check was left out."""
     other = [(np.ones(4), 2), (np.zeros(0), k), (np.ones(3), 9)]
     moved(one_of_repeated, np.ones(3), 1, also=other)
+
+
+def test_columns_as_many_as_the_lesser_of_two() -> None:
+    """The second kernel of a sum by columns had a name that only the first one binds."""
+
+    def f(x: Any, y: Any) -> Any:
+        total = np.zeros(x.shape[1])
+        for i in range(x.shape[1]):
+            total[i : i + 3] += (x[:, i : i + 3] * y[:, :1]).sum(0)
+        return total
+
+    x = np.random.default_rng(0).random((40, 5))
+    moved(f, x, x)

@@ -307,6 +307,7 @@ class _Plan:
         self._launch(w, Shape("columns", columns, s.size), given)
         w = self._writer()
         self._before(w, part)
+        total = w.dim(columns)
         w.line("_c = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x")
         w.line("_threads = int64(cuda.gridDim.x) * cuda.blockDim.x")
         with w.inside(f"while _c < {total}:"):
