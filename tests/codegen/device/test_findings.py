@@ -95,7 +95,7 @@ def test_without_memory_nothing_stays_on_the_device(f: Any, monkeypatch: Any) ->
     expected = f(np.linspace(0.0, 1.0, 9))
     gc.collect()
     before = device.allocated
-    for room in range(0, 1200, 48):
+    for room in range(0, 1200, 112):
         jitted = tracejit.jit(f, device="cuda-sim")
         used = sum(block.size for block in device._blocks.values())
         monkeypatch.setattr(device, "capacity", used + room)

@@ -45,7 +45,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLibrary]:
     for cached in caches:
         cached.cache_clear()
     yield made
-    gc.collect()
+    gc.collect(1)
     for cached in caches:
         cached.cache_clear()
 
