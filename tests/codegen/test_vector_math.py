@@ -143,7 +143,7 @@ def specials(dtype: str) -> Floats:
     return np.array([sign * size for size in sizes for sign in (1.0, -1.0)], info.dtype)
 
 
-@pytest.mark.sampled(8, kind=lambda name, **_: name)
+@pytest.mark.sampled(12, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:

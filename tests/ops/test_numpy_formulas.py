@@ -88,7 +88,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.sampled(4, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(8, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("f", samples.COMPLEX_ARRAYS, ids=lambda f: f.__name__)
 def test_complex_arrays_follow_numpy(f, dtype) -> None:

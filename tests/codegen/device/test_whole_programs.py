@@ -34,7 +34,7 @@ def test_programs(program: Any) -> None:
         assert any(c.trips is not None for c in report.variants)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("program", CONTROL, ids=lambda program: program.name)
 def test_control_flow(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
     jitted = tracejit.jit(program.f, device="cuda-sim")

@@ -61,7 +61,7 @@ def test_calls_take_every_path(program: Program) -> None:
     assert len(program.calls) >= 2
 
 
-@pytest.mark.sampled(20, kind=lambda program: program.theme, always=FINDINGS)
+@pytest.mark.sampled(30, kind=lambda program: program.theme, always=FINDINGS)
 @NAMED
 def test_native(program: Program) -> None:
     """Every call twice, on one compiled function; nothing runs eagerly that should not."""
