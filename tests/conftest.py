@@ -15,6 +15,7 @@ whoever picks tests by name.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import time
@@ -112,6 +113,17 @@ def _slice(config: pytest.Config) -> str:
     if sampling.full():
         return "sampled tests: every case"
     return f"sampled tests: one slice, repeated by --seed {sampling.seed}"
+
+
+#: After so many tests, what is alive is left out of later collections of garbage.
+_TESTS_BETWEEN = 300
+_finished = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    if next(_finished) % _TESTS_BETWEEN == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> str:
