@@ -1,4 +1,4 @@
-"""Settings of a process, `tracejit.config`: what a program may set, and five environment variables.
+"""Settings of a process, `tracejit.config`: what a program may set, and six environment variables.
 
 - `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
   function runs eagerly because it cannot be compiled.
@@ -6,6 +6,7 @@
 - TRACEJIT_VERIFY=1: graphs are checked after every pass.
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
 - TRACEJIT_DEVICE=cuda, or cuda-sim: where decorated functions run that do not say it themselves.
+- TRACEJIT_CUDA_GRAPHS=1: loops whose conditions a GPU computes are run by the GPU alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextvars import ContextVar
 
 __all__ = [
     "DEVICES",
+    "cuda_graphs",
     "device",
     "dump_dir",
     "eager",
@@ -68,6 +70,11 @@ def verify() -> bool:
 def dump_dir() -> str | None:
     """Where every compile leaves its stages: TRACEJIT_DUMP=<dir>."""
     return os.environ.get("TRACEJIT_DUMP") or None
+
+
+def cuda_graphs() -> bool:
+    """Whether loops on data of a device are to be CUDA graphs with conditional nodes."""
+    return os.environ.get("TRACEJIT_CUDA_GRAPHS", "") not in ("", "0")
 
 
 def device(name: str | None) -> str | None:

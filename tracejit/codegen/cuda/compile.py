@@ -26,6 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.kernel_cache import KernelCache, kernel_cache
 from tracejit.errors import DeviceError
 from tracejit.locks import once
@@ -155,7 +156,12 @@ def compile_cubin(ptx: str, cc: tuple[int, int]) -> bytes | None:
         if str(Linker.which_backend()) != "nvJitLink":
             return None
         options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", fma=False)
-        linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+        objects = [ObjectCode.from_ptx(ptx.encode())]
+        if CONDITIONS in ptx:
+            from cuda.pathfinder import find_static_lib
+
+            objects.append(ObjectCode.from_library(find_static_lib("cudadevrt")))
+        linker = Linker(*objects, options=options)
         try:
             return bytes(linker.link("cubin").code)
         finally:
@@ -184,6 +190,11 @@ def compile_kernel(
     if image is None:
         ptx = compile_ptx(source, name, signature, cc, namespace())
         image = compile_cubin(ptx, cc)
+        if image is None and CONDITIONS in ptx:
+            raise DeviceError(
+                "loops as CUDA graphs need nvJitLink and libcudadevrt, which come with "
+                "'tracejit[cuda]': unset TRACEJIT_CUDA_GRAPHS"
+            )
         if image is None:
             image = ptx.encode()
         cache.put(key, image)

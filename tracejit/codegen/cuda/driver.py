@@ -19,7 +19,7 @@ import numpy as np
 from tracejit.errors import DeviceError
 from tracejit.locks import once, short_lock
 
-__all__ = ["SYMBOLS", "CudaDriver", "CudaError", "Driver", "driver"]
+__all__ = ["GRAPH_SYMBOLS", "SYMBOLS", "CudaDriver", "CudaError", "Driver", "driver"]
 
 #: The functions that compiled programs call.
 SYMBOLS = (
@@ -31,6 +31,18 @@ SYMBOLS = (
     "cuMemcpyHtoDAsync_v2",
     "cuMemsetD8Async",
     "cuStreamSynchronize",
+)
+#: Those for graphs with conditional nodes, which drivers for CUDA 12.4 have.
+GRAPH_SYMBOLS = (
+    "cuCtxGetCurrent",
+    "cuGraphAddKernelNode_v2",
+    "cuGraphAddNode_v2",
+    "cuGraphConditionalHandleCreate",
+    "cuGraphCreate",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
 )
 _i, _u, _z, _p = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
 _d = ctypes.c_uint64
@@ -154,13 +166,15 @@ class CudaDriver:
         if status:
             name, text = self._described(status)
             raise _missing(f"the NVIDIA driver does not start: {name}: {text}")
+        #: Whether there are graphs with conditional nodes.
+        self.has_graphs = all(hasattr(library, name) for name in GRAPH_SYMBOLS)
         #: How many devices there are.
         self.devices: int = count.value
 
     def symbols(self) -> dict[str, int]:
         """The addresses of the functions that programs call, by their names."""
-        f = self._library
-        return {name: ctypes.cast(getattr(f, name), _p).value or 0 for name in SYMBOLS}
+        f, names = self._library, SYMBOLS + GRAPH_SYMBOLS * self.has_graphs
+        return {name: ctypes.cast(getattr(f, name), _p).value or 0 for name in names}
 
     # Errors -------------------------------------------------------------------------------------
 

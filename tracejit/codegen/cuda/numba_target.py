@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.device_functions import (
     INSTRUCTIONS,
     LIBRARY,
@@ -130,6 +131,14 @@ class _Numba:
 
         return self.intrinsic(count, self._same, codegen)
 
+    def _set_condition(self, context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        handle, holds = args
+        i32 = self.ir.IntType(32)
+        kind = self.ir.FunctionType(self.ir.VoidType(), [handle.type, i32])
+        function = self.cgutils.get_or_insert_function(builder.module, kind, CONDITIONS)
+        builder.call(function, [handle, builder.zext(holds, i32)])
+        return context.get_dummy_value()
+
     def _in_source(self, name: str, count: int) -> Any:
         made: dict[tuple[str, ...], Any] = {}
 
@@ -188,6 +197,7 @@ class _Numba:
             "add_overflows": self._overflows("add"),
             "subtract_overflows": self._overflows("sub"),
             "multiply_overflows": self._overflows("mul"),
+            "set_condition": self.intrinsic(2, lambda *_: self.types.none, self._set_condition),
         }
         for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
             functions[name] = self._library(stem, _arity(name))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.cuda.simulated_graphs import SimulatedGraphs
 from tracejit.ir.types import DTYPES
 from tracejit.locks import once, short_lock
 
@@ -135,6 +136,9 @@ class Simulator:
         self.launches = self.copied = self.waits = 0
         #: Bytes that may be allocated at all.
         self.capacity = 1 << 40
+        self.graphs = SimulatedGraphs(
+            self._launch, self._copy_on_device, lambda f: len(self._kernels[f].signature)
+        )
         self._made = self._make()
 
     def symbols(self) -> dict[str, int]:
@@ -151,6 +155,7 @@ class Simulator:
             "cuMemcpyHtoDAsync_v2": (self._copy_to_device, (_p, _p, _z, _p)),
             "cuMemsetD8Async": (self._fill, (_p, _u, _z, _p)),
             "cuStreamSynchronize": (self._wait, (_p,)),
+            **self.graphs.functions(),
         }
         return {
             name: ctypes.CFUNCTYPE(_i, *types)(self._guarded(f))
@@ -258,7 +263,8 @@ class Simulator:
         self, source: str, name: str, signature: Sequence[str], namespace: dict[str, Any]
     ) -> int:
         """A kernel; its handle."""
-        kernel = _Kernel(source, name, signature, namespace)
+        known = {**namespace, "fn_set_condition": self.graphs.set_condition}
+        kernel = _Kernel(source, name, signature, known)
         with self._lock:
             number = next(self._numbers)
             self._kernels[number] = kernel

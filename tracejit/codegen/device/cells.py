@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tracejit.ir.kernel import Call, Expr, Kernel, Let, Load, Param, Var
+from tracejit.codegen.device.target import NotAGraph
+from tracejit.ir.kernel import (
+    Call,
+    Check,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Param,
+    Stmt,
+    Store,
+    Var,
+    inner_bodies,
+)
 
-__all__ = ["with_cells"]
+__all__ = ["store_kernel", "with_cells", "with_device_sizes"]
 
 
 def with_cells(
@@ -48,6 +62,53 @@ def with_cells(
         body=(*lets, *kernel.body),
     )
     return out, pointers, values
+
+
+def with_device_sizes(
+    kernel: Kernel, known: Mapping[str, Var], cells: Mapping[str, str]
+) -> tuple[Kernel, list[str]]:
+    """The kernel with sizes that are on the device loaded in it: more buffers.
+
+    Raises NotAGraph where the number of threads would depend on one.
+    """
+    found = [s for s in kernel.sizes if s in known]
+    if any(_counts(s, set(found)) for s in kernel.body):
+        raise NotAGraph("work of a size that changes")
+    if not found:
+        return kernel, []
+    params = tuple(Param(f"{s}_at", "i64", ()) for s in found)
+    lets = tuple(Let(s, "i64", Load(f"{s}_at", (), "i64")) for s in found)
+    out = replace(
+        kernel,
+        params=(*kernel.params, *params),
+        sizes=tuple(s for s in kernel.sizes if s not in known),
+        body=(*lets, *kernel.body),
+    )
+    return out, [cells[known[s].name] for s in found]
+
+
+def _counts(s: Stmt, sizes: set[str]) -> bool:
+    """Whether a loop of a statement runs as often as one of these sizes says."""
+    size = getattr(s, "size", 0)
+    if not isinstance(size, int) and size.symbols & sizes:
+        return True
+    return any(_counts(x, sizes) for body in inner_bodies(s) for x in body)
+
+
+def store_kernel(scalars: Sequence[Sequence[str]], checks: int) -> Kernel:
+    """A kernel that writes scalars, by their parts' dtypes, as if at once; and fails by checks."""
+    params: list[Param] = []
+    variables: list[Var] = []
+    body: list[Stmt] = []
+    for n, dtypes in enumerate(scalars):
+        params.append(Param(f"out{n}", dtypes[0], (len(dtypes),), output=True))
+        parts = [Var(f"v{n}_{k}", d) for k, d in enumerate(dtypes)]
+        variables += parts
+        body += [Store(f"out{n}", (k,), v) for k, v in enumerate(parts)]
+    bad = [Var(f"bad{n}", "b1") for n in range(checks)]
+    # In one loop, which is one launch: it reads all before it writes any.
+    once = For("i", 1, (*map(Check, bad), *body))
+    return Kernel("store", tuple(params), (), (*variables, *bad), (once,))
 
 
 def _variables(e: Expr) -> list[Var]:

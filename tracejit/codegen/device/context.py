@@ -15,11 +15,11 @@ from typing import Any
 from tracejit.codegen.cuda.launches import Accumulate, Launch, Order, Scratch
 from tracejit.codegen.cuda.plan import plan_launches
 from tracejit.codegen.device.between import Accumulation, Sort
-from tracejit.codegen.device.cells import with_cells
+from tracejit.codegen.device.cells import store_kernel, with_cells, with_device_sizes
 from tracejit.codegen.device.driver_text import BLOCKS, DRIVER
 from tracejit.codegen.device.launch_shapes import WIDE, divide
 from tracejit.codegen.device.pending import PendingCall
-from tracejit.codegen.device.target import COUNTED, Device, Trips
+from tracejit.codegen.device.target import COUNTED, Device, Nodes, NotAGraph, Trips
 from tracejit.codegen.llvm.lanes import load_element, register_type
 from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.codegen.program.context import ProgramContext
@@ -27,7 +27,7 @@ from tracejit.codegen.program.exits import call_python, leave_if
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.kernel import Kernel, Param, Store, Var
+from tracejit.ir.kernel import Expr, Kernel, Var
 from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.ops.array.elementwise import Element
 
@@ -47,6 +47,8 @@ class DeviceContext(ProgramContext):
     stream: str
     flag: str | None = None
     _pending: PendingCall | None = None
+    #: The graph that launches and copies are added to for now, in place of the stream.
+    building: Nodes | None = None
     #: While a node runs on the host: strides and scattered arrays as they are on the device.
     lie: tuple[dict[Value, tuple[Dim, ...]], dict[Value, Value]] | None = None
 
@@ -58,6 +60,10 @@ class DeviceContext(ProgramContext):
         #: Blocks of the device: those that the program begins with; cells of those taken later.
         self._first: list[str] = []
         self._taken: dict[str, str] = {}
+        #: Sizes that loops of graphs carry, which the host does not know.
+        self.device_sizes: dict[str, Var] = {}
+        #: What holds a graph while it is built.
+        self.graph_roots: list[str] = []
         symbols = device.symbols()
         for name, parameters in DRIVER.items():
             self.module.declare(name, "i32", parameters)
@@ -100,6 +106,8 @@ class DeviceContext(ProgramContext):
     def release(self, place: str, block: str) -> None:
         if self.on_host:
             super().release(place, block)
+        elif self.building is not None:
+            self.building.release_later(place, block)
         else:
             self.flush()
             self._give(block)
@@ -113,6 +121,8 @@ class DeviceContext(ProgramContext):
         """Give back what a program has not given back that leaves in the middle."""
         for cell in self._taken.values():
             self._give(self.fb.emit(f"load ptr, ptr {cell}"))
+        for root in self.graph_roots:
+            self.fb.line(f"call void @tjd_drop_graph(ptr {root})")
 
     def grow(self, place: str, cell: str, wanted: str) -> str:
         if self.on_host:
@@ -128,8 +138,13 @@ class DeviceContext(ProgramContext):
     def driver(self, name: str, *arguments: str) -> None:
         """Call the driver; the program leaves where that fails."""
         self.flush()
+        if self.building is not None:
+            raise NotAGraph(f"{name} is no node")
         given = [f"{t} {a}" for t, a in zip(DRIVER[name], arguments, strict=True)]
-        status = self.fb.emit(f"call i32 @{name}({', '.join(given)})")
+        self.succeed(self.fb.emit(f"call i32 @{name}({', '.join(given)})"))
+
+    def succeed(self, status: str) -> None:
+        """Leave the program where a call of the driver has failed."""
         bad = self.fb.emit(f"icmp ne i32 {status}, 0")
 
         def fail() -> Sequence[str]:
@@ -164,7 +179,10 @@ class DeviceContext(ProgramContext):
 
     def _copy(self, name: str, target: str, source: str, size: str) -> None:
         def then() -> Sequence[str]:
-            self.driver(name, target, source, size, self.stream)
+            if self.building is not None and name == "cuMemcpyDtoDAsync_v2":
+                self.building.copy(target, source, size)
+            else:
+                self.driver(name, target, source, size, self.stream)
             return []
 
         self.flush()
@@ -238,6 +256,9 @@ class DeviceContext(ProgramContext):
         given = [p for x in scalars for p in (x if isinstance(x, tuple) else (x,))]
         kernel = _sized(kernel, sizes)
         kernel, cells, numbers = with_cells(kernel, given, self.cells)
+        if self.building is not None:
+            kernel, more = with_device_sizes(kernel, self.device_sizes, self.cells)
+            cells += more
         buffers = dict(zip((p.name for p in kernel.params), [*pointers, *cells], strict=True))
         bound = dict(zip((v.name for v in kernel.scalars), numbers, strict=True))
         call = PendingCall(kernel, buffers, bound)
@@ -299,12 +320,14 @@ class DeviceContext(ProgramContext):
                 "blocks": {"": blocks},
             }
             arguments = [values_of[kind][name] for kind, name in launch.arguments]
-            blocks = self._launch(launch, arguments, known)
+            blocks = self.launch(launch, arguments, known)
         for block in scratch:
             self.release("", block)
 
     def _library(self, function: Any, a: str, b: str, count: Dim, known: Mapping[str, str]) -> None:
         """Call a library between launches."""
+        if self.building is not None:
+            raise NotAGraph("a call of a library")
         given = [self.fb.emit(f"ptrtoint ptr {p} to i64") for p in (a, b)]
         call_python(self, function, *given, emit_dim(self.fb, count, known))
 
@@ -322,13 +345,17 @@ class DeviceContext(ProgramContext):
 
     def store_element(self, element: Element, dtypes: Sequence[str], address: str) -> None:
         """Write a scalar to the memory of the device."""
-        parts = element if isinstance(element, tuple) else (element,)
-        out = Param("out", dtypes[0], (len(parts),), output=True)
-        names = [Var(f"v{k}", d) for k, d in enumerate(dtypes)]
-        body = tuple(Store("out", (k,), v) for k, v in enumerate(names))
-        self.call_kernel(Kernel("store", (out,), (), tuple(names), body), [address], [element], {})
+        self.store_elements([(element, dtypes, address)])
 
-    def _launch(self, launch: Launch, arguments: Sequence[str], sizes: Mapping[str, str]) -> str:
+    def store_elements(
+        self, stores: Sequence[tuple[Element, Sequence[str], str]], checks: Sequence[Expr] = ()
+    ) -> None:
+        """Write scalars to the memory of the device, as if at once; a check that holds fails."""
+        kernel = store_kernel([dtypes for _, dtypes, _ in stores], len(checks))
+        elements = [element for element, _, _ in stores]
+        self.call_kernel(kernel, [address for _, _, address in stores], [*elements, *checks], {})
+
+    def launch(self, launch: Launch, arguments: Sequence[str], sizes: Mapping[str, str]) -> str:
         """Write a launch; the register of the number of its blocks."""
         fb = self.fb
         self.trips.launches.append(launch)
@@ -347,13 +374,16 @@ class DeviceContext(ProgramContext):
                 fb.line(f"store {register_type(kind)} {value}, ptr {at}")
             entry = fb.emit(f"getelementptr ptr, ptr {params}, i64 {k}")
             fb.line(f"store ptr {at}, ptr {entry}")
-        self.count("launches")
         shape = [self._narrow(x) for x in (grid_x, grid_y)]
         threads = [self._narrow(x) for x in (block_x, block_y)]
-        self.driver(
-            "cuLaunchKernel", f"inttoptr (i64 {handle} to ptr)", *shape, "1", *threads, "1",
-            "0", self.stream, params, "null",
-        )  # fmt: skip
+        if self.building is not None:
+            self.building.node(handle, shape, threads, params)
+        else:
+            self.count("launches")
+            self.driver(
+                "cuLaunchKernel", f"inttoptr (i64 {handle} to ptr)", *shape, "1", *threads, "1",
+                "0", self.stream, params, "null",
+            )  # fmt: skip
         return grid_y if launch.shape.kind == "columns" else grid_x
 
     def _narrow(self, value: str) -> str:

@@ -46,6 +46,7 @@ class CudaDevice:
         self.capability = library.compute_capability(ordinal)
         blocks = library.multiprocessors(ordinal) * _WAVES
         self.has_routines = importlib.util.find_spec("cupy") is not None
+        self.has_graphs = library.has_graphs
         self.limits = Limits(256, min(blocks, 65535), self.has_routines)
         self._stream = ctypes.c_uint64(0)
         self._lock = short_lock()

@@ -13,23 +13,26 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracejit import config
 from tracejit.codegen.analysis.buffer_plan import plan_buffers
 from tracejit.codegen.analysis.size_ranges import size_ranges
 from tracejit.codegen.device.context import DeviceContext
 from tracejit.codegen.device.element_loops import lower_element_loop
+from tracejit.codegen.device.graph_flow import GraphFlow, LoopIsNoGraph, loops_to_try
 from tracejit.codegen.device.memory import DeviceMemory
 from tracejit.codegen.device.nodes import emit_device_node
 from tracejit.codegen.device.parallel import lower_parallel, may_fail
 from tracejit.codegen.device.stacks import DeviceStacks
 from tracejit.codegen.device.target import Device, Trips
 from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.control_flow import Flow
 from tracejit.codegen.program.emit import InputSlot, Program, ProgramWriter
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.support.python_calls import BAIL, DONE
-from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.dataflow import DataflowGraph, Frame
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_of
 from tracejit.ops.array.indexing import Gather, Scatter
@@ -71,14 +74,21 @@ def emit_device_program(
     what has no code.
     """
     strides = {k: i.strides for k, i in enumerate(inputs) if i.strides is not None}
-    plan = plan_buffers(flat, frozenset(sizes), strides, apart=True)
-    e = DeviceContext(flat, plan, size_ranges(flat, strides), (), name, target)
-    e.begin(device)
-    if _has_checks(flat):
-        e.flag = "pending"
-    writer = _Writer(e, inputs, out_slots, sizes, 0)
-    writer.make, writer.staying = make, staying
-    writer.run()
+    loops = loops_to_try(flat) if device.has_graphs and config.cuda_graphs() else set()
+    while True:
+        plan = plan_buffers(flat, frozenset(sizes), strides, apart=True)
+        e = DeviceContext(flat, plan, size_ranges(flat, strides), (), name, target)
+        e.begin(device)
+        if loops or _has_checks(flat):
+            e.flag = "pending"
+        writer = _Writer(e, inputs, out_slots, sizes, 0)
+        writer.make, writer.staying, writer.loops = make, staying, loops
+        try:
+            writer.run()
+            break
+        except LoopIsNoGraph as refused:
+            # Whether a loop can be a graph is known when its last node is written.
+            loops.discard(refused.frame)
     writer.device_memory.finish()
     program = DeviceProgram(name, e.module.text(), e.symbols, e.kernels, plan, e.keep)
     program.trips = e.trips
@@ -106,6 +116,7 @@ class _Writer(ProgramWriter):
     e: DeviceContext
     make: Maker
     staying: set[Value]
+    loops: set[Frame]
 
     def _memory(self, e: ProgramContext) -> ProgramMemory:
         assert isinstance(e, DeviceContext)
@@ -118,6 +129,11 @@ class _Writer(ProgramWriter):
     def _emit_node(self, e: ProgramContext, node: Node, stacks: Stacks) -> None:
         assert isinstance(e, DeviceContext)
         emit_device_node(e, node, stacks, self.device_memory, self.staying)
+
+    def _flow(self, e: ProgramContext) -> Flow:
+        assert isinstance(e, DeviceContext)
+        given = (self.device_memory, self.stacks, self._finish)
+        return GraphFlow(e, *given, self.loops, self.staying)
 
     def _output(self, v: Value, slot: str) -> str:
         return self._made(v, slot)

@@ -9,14 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tracejit.codegen.cuda.launches import Launch, Limits
+from tracejit.codegen.device.driver_text import DRIVER, GRAPH_FUNCTIONS
 from tracejit.errors import DeviceError
 
 __all__ = ["InspectedDevice"]
-
-_FUNCTIONS = (
-    "cuLaunchKernel cuMemAllocAsync cuMemFreeAsync cuMemcpyDtoDAsync_v2 cuMemcpyDtoHAsync_v2 "
-    "cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuStreamSynchronize"
-).split()
 
 
 class InspectedDevice:
@@ -24,7 +20,7 @@ class InspectedDevice:
 
     name = "cuda"
     limits = Limits()
-    has_routines = True
+    has_routines = has_graphs = True
     #: What PTX is made for.
     capability = (9, 0)
 
@@ -35,7 +31,7 @@ class InspectedDevice:
         self._refuse()
 
     def symbols(self) -> Mapping[str, int]:
-        return dict.fromkeys(_FUNCTIONS, 0)
+        return dict.fromkeys((*DRIVER, *GRAPH_FUNCTIONS), 0)
 
     def define(self, launch: Launch) -> int:
         return 0

@@ -69,7 +69,7 @@ class SimulatedDevice:
     def stream_cell(self) -> int:
         return ctypes.addressof(self._stream)
 
-    has_routines = True
+    has_routines = has_graphs = True
     #: What PTX is made for, to be looked at.
     capability = (9, 0)
 

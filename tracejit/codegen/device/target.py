@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ import numpy as np
 from tracejit.codegen.cuda.launches import Launch, Limits
 from tracejit.ir.graph import Node
 
-__all__ = ["COUNTED", "Device", "Trips", "entered"]
+__all__ = ["COUNTED", "Device", "Nodes", "NotAGraph", "Trips", "entered"]
 
 
 class Device(Protocol):
@@ -47,6 +47,8 @@ class Device(Protocol):
     capability: tuple[int, int]
     #: Whether there is an array package for `working` and `array`.
     has_routines: bool
+    #: Whether the driver has graphs with conditional nodes.
+    has_graphs: bool
 
     def working(self) -> AbstractContextManager[Any]:
         """Around calls of the device's array package, which it gives, on the present stream."""
@@ -71,6 +73,26 @@ class Device(Protocol):
         ...
 
 
+class NotAGraph(Exception):
+    """A loop does what no node of a graph does."""
+
+
+class Nodes(Protocol):
+    """What launches and copies are added to in place of a stream: a CUDA graph."""
+
+    def node(self, handle: int, shape: Sequence[str], threads: Sequence[str], params: str) -> None:
+        """Add a launch."""
+        ...
+
+    def copy(self, target: str, source: str, size: str) -> None:
+        """Add a copy of memory."""
+        ...
+
+    def release_later(self, place: str, block: str) -> None:
+        """Give a block back once the graph is launched."""
+        ...
+
+
 #: What native code counts, in this order.
 COUNTED = ("launches", "waits", "to host", "to device")
 
@@ -86,6 +108,8 @@ class Trips:
     #: Nodes that are calls of a library.
     routines: list[Node] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
+    #: How many loops are graphs.
+    graphs: int = 0
     #: Runs have launched so many kernels, waited so often, copied so many bytes to and from the
     #: host: native code counts.
     counts: Any = field(default_factory=ctypes.c_int64 * len(COUNTED))
@@ -96,6 +120,8 @@ class Trips:
         head = f"{_many(len(self.launches), 'launch')}, {_many(len(self.waits), 'wait')}"
         head += f", {_many(len(self.routines), 'library call')}"
         head += f", {_many(len(self.host), 'round trip')} in the program"
+        if self.graphs:
+            head += f", {_many(self.graphs, 'loop')} run by the device"
         runs = f"so far {_many(launched, 'launch')}, {_many(waited, 'wait')}, "
         runs += f"{there} bytes from the device, {back} bytes to it"
         out = [f"device: {head}", f"        {runs}"]

@@ -30,21 +30,10 @@ from tracejit.ops.array.shape import Element
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 
-__all__ = ["emit_sections"]
+__all__ = ["Flow"]
 
 #: What never goes through whole arrays.
 _LIGHT = (Merge, Constant, Undefined, Element, ReadItem, WriteItem)
-
-
-def emit_sections(
-    e: ProgramContext, memory: ProgramMemory, stacks: Stacks, finish: Callable[[], None]
-) -> None:
-    """Write the blocks of all sections, from the present one on; `finish` writes the return."""
-    flow = _Flow(e, memory, stacks, finish)
-    for section in e.graph.sections:
-        if section.id not in flow.within:
-            flow.section(section)
-    flow.finish()
 
 
 class _Phi:
@@ -55,7 +44,9 @@ class _Phi:
         self.incoming: list[tuple[str, str]] = []
 
 
-class _Flow:
+class Flow:
+    """Writes the blocks of all sections, from the present one on; `finish` writes the return."""
+
     def __init__(
         self, e: ProgramContext, memory: ProgramMemory, stacks: Stacks, finish: Callable[[], None]
     ) -> None:
@@ -85,6 +76,13 @@ class _Flow:
         return not is_array(v) and v.type != NONE
 
     # Blocks -------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Write all of them."""
+        for section in self.e.graph.sections:
+            if section.id not in self.within:
+                self.section(section)
+        self.finish()
 
     def section(self, section: Section) -> None:
         """The section's block."""
@@ -141,6 +139,11 @@ class _Flow:
                 e.scalars[out] = e.scalars[v]
             elif is_array(v):
                 name_view(e, node, out)
+        self.bind_sizes(node, v)
+
+    def bind_sizes(self, node: Node, v: Value) -> None:
+        """A node's sizes are the integer `v`."""
+        e = self.e
         for size in node.binds:
             (register,) = e.registers(e.scalars[v])
             if e.int_ranges.of(v)[0] < 0:

@@ -19,7 +19,7 @@ from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
 from tracejit.codegen.analysis.zero_results import zero_results
 from tracejit.codegen.program.allocation import emit_new_array, is_made_late
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.control_flow import emit_sections
+from tracejit.codegen.program.control_flow import Flow
 from tracejit.codegen.program.copies import Transfer, transfer_all
 from tracejit.codegen.program.effects import emit_output_end, emit_output_left
 from tracejit.codegen.program.host_calls import HostCallSite
@@ -148,6 +148,9 @@ class ProgramWriter:
     def _stacks(self, e: ProgramContext) -> Stacks:
         return Stacks(e)
 
+    def _flow(self, e: ProgramContext) -> Flow:
+        return Flow(e, self.memory, self.stacks, self._finish)
+
     def _emit_node(self, e: ProgramContext, node: Node, stacks: Stacks) -> None:
         emit_node(e, node, stacks)
 
@@ -160,7 +163,7 @@ class ProgramWriter:
         self.memory.begin()
         self.stacks.begin()
         fb.fail_label = "bail"
-        emit_sections(e, self.memory, self.stacks, self._finish)
+        self._flow(e).run()
         e.section = None
         self._ways_out()
         fb.finish()
