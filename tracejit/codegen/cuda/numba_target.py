@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.device_functions import (
     INSTRUCTIONS,
@@ -118,6 +119,19 @@ class _Numba:
 
         return self.intrinsic(2, self._truth, codegen)
 
+    def _atomic(self, operation: str) -> Any:
+        """An update of the element at a place behind a pointer; nothing is told of the old one."""
+
+        def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            pointer, place, value = args
+            extreme = operation in ("min", "max") and not sig.args[2].signed
+            name = f"u{operation}" if extreme else operation
+            # No other access is ordered by it: a launch sees all that those before it did.
+            builder.atomic_rmw(name, builder.gep(pointer, [place]), value, "monotonic")
+            return context.get_dummy_value()
+
+        return self.intrinsic(3, lambda *kinds: self.types.void, codegen)
+
     # Functions ----------------------------------------------------------------------------------
 
     def _library(self, stem: str, count: int) -> Any:
@@ -199,6 +213,8 @@ class _Numba:
             "multiply_overflows": self._overflows("mul"),
             "set_condition": self.intrinsic(2, lambda *_: self.types.none, self._set_condition),
         }
+        for name in ATOMICS:
+            functions[name] = self._atomic(name.removeprefix("atomic_"))
         for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
             functions[name] = self._library(stem, _arity(name))
         for name in SOURCES:

@@ -6,7 +6,8 @@
 - A reduction over everything is one launch of partial results, one for each block, and one block
   that brings them together and goes on.
 - Stores in order, which data may send to one place, are sorted by their places: those to one place
-  are a thread's. A running sum along one line is a library's.
+  are a thread's. Where no order shows in the result they run side by side instead, as atomic
+  updates. A running sum along one line is a library's.
 - What else runs in order, as a product of floats does, runs in one thread for each of the
   independent loops around it.
 - Anything else is done by one block, which is right for every kernel.
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracejit.codegen.cuda.accesses import accessed
+from tracejit.codegen.cuda.atomics import side_by_side
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.launches import (
     Accumulate,
@@ -127,7 +129,10 @@ class _Plan:
                 break
             loops.append(loop)
             body = sunk(loop.body)
-        if self._is_ordered_store(body):
+        free = side_by_side(body, {p.name: p.dtype for p in self.kernel.params})
+        if free is not None and all(self._is_known(loop.size) for loop in free[0]):
+            self._map(part, [*loops, *free[0]], free[1])
+        elif self._is_ordered_store(body):
             self._ordered(part, loops, body)
         elif not loops and (scan := self._scan_of(body)) is not None:
             self._scan(part, *scan)

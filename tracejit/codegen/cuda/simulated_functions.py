@@ -71,6 +71,15 @@ def _overflows(operation: Callable[[int, int], int]) -> _Function:
     return call
 
 
+def _atomic(operation: Callable[[Any, Any], Any]) -> _Function:
+    """Threads take turns: an update is not interrupted."""
+
+    def call(buffer: Any, place: Any, value: Any) -> None:
+        buffer[place] = operation(buffer[place], value)
+
+    return call
+
+
 def _libm(name: str) -> _Function:
     @lru_cache(maxsize=1)
     def function(count: int) -> Any:
@@ -131,6 +140,12 @@ def _namespace() -> dict[str, Any]:
         "add_overflows": _overflows(lambda a, b: a + b),
         "subtract_overflows": _overflows(lambda a, b: a - b),
         "multiply_overflows": _overflows(lambda a, b: a * b),
+        "atomic_add": _atomic(np.add),
+        "atomic_min": _atomic(np.minimum),
+        "atomic_max": _atomic(np.maximum),
+        "atomic_and": _atomic(np.bitwise_and),
+        "atomic_or": _atomic(np.bitwise_or),
+        "atomic_xor": _atomic(np.bitwise_xor),
     }
     for name in (*INSTRUCTIONS, *LIBRARY):
         if hasattr(np, name):

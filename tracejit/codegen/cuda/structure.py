@@ -30,6 +30,7 @@ __all__ = [
     "SHORT",
     "Part",
     "by_rows",
+    "checks_index",
     "independent",
     "is_ordered",
     "name_carried",
@@ -91,13 +92,13 @@ def needed(lets: Sequence[Let], body: Sequence[Stmt]) -> tuple[Let, ...]:
     used = names_in(body)
     out: list[Let] = []
     for s in reversed(lets):
-        if s.name in used or _checks(s.expr):
+        if s.name in used or checks_index(s.expr):
             out.append(s)
             used |= names_in([s])
     return tuple(reversed(out))
 
 
-def _checks(e: Expr) -> bool:
+def checks_index(e: Expr) -> bool:
     """Whether an expression checks an index."""
     stack, seen = [e], set[int]()
     while stack:

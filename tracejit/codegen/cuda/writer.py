@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tracejit.codegen.cuda.accesses import accessed, buffers_of, stored
+from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.scalars import ScalarPrinter
 from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS
@@ -209,11 +210,15 @@ class Writer:
         return self._known[atom][0]
 
     def store(self, s: Store) -> None:
-        """Write an element."""
-        value = self.expr(s.expr)
+        """Write an element, or update it at once."""
+        update = s.expr if isinstance(s.expr, Call) and s.expr.fn in ATOMICS else None
+        value = self.expr(s.expr if update is None else update.args[0])
         place = self.place(s.buffer, s.index)
         kind = {"b1": "uint8", "f16": "float16"}.get(self.dtypes[s.buffer])
-        self.line(f"{s.buffer}[{place}] = {value if kind is None else f'{kind}({value})'}")
+        if update is None:
+            self.line(f"{s.buffer}[{place}] = {value if kind is None else f'{kind}({value})'}")
+        else:
+            self.line(f"fn_{update.fn}({s.buffer}, {place}, {value})")
         self._forget(s.buffer)
 
     def _forget(self, buffer: str) -> None:
