@@ -129,7 +129,10 @@ class Let:
 
 @dataclass(frozen=True)
 class Store:
-    """Write an element of an output buffer."""
+    """Write an element of an output buffer.
+
+    In kernels of devices alone, a call of `atomic_add` and its kind updates the element instead.
+    """
 
     buffer: str
     index: tuple[Dim, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,11 @@ def values(dtype: Any, *shape: int) -> Any:
     return np.random.default_rng(3).integers(kind.min, kind.max, shape, dtype, endpoint=True)
 
 
+def atomics_in(code: str) -> list[str]:
+    """The atomic operations of PTX: "add.u32"."""
+    return re.findall(r"\b(?:atom|red)\.(?:global\.)?(\w+\.\w+)", code)
+
+
 def updated(ufunc: np.ufunc) -> F:
     def f(x: Any, k: Any, v: Any) -> Any:
         ufunc.at(x, k, v)
@@ -80,9 +86,8 @@ def test_machine_code_has_them(ufunc: np.ufunc, dtype: Any) -> None:
     sign = "b" if kind in ("and", "or", "xor") else "s" if np.dtype(dtype).kind == "i" else "u"
     sign = "u" if kind == "add" else sign
     for capability in ((8, 0), (9, 0)):
-        code = ptx(launch, capability)
-        word = f".{kind}.{sign}{8 * np.dtype(dtype).itemsize}"
-        assert any(x in line for line in code.splitlines() for x in ("atom", "red") if word in line)
+        word = f"{kind}.{sign}{8 * np.dtype(dtype).itemsize}"
+        assert atomics_in(ptx(launch, capability)) == [word]
 
 
 def test_a_wider_number_wraps_around_in_the_end() -> None:
@@ -234,6 +239,108 @@ def histogram(k: Any) -> Any:
     return h
 
 
-def test_counts() -> None:
-    checked(lambda k: np.bincount(k, minlength=3), PLACES + 6)
-    checked(histogram, PLACES)
+def several(k: Any, h: Any, low: Any) -> Any:
+    for i in range(len(k)):
+        if k[i] > 1:
+            h[k[i]] -= k[i]
+        low[k[i]] = np.minimum(low[k[i]], i)
+        h[i % 13] += 2
+    return h
+
+
+def in_a_loop_inside(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        j = abs(k[i])
+        while j > 0:
+            h[j] ^= k[i]
+            j = j // 2
+    return h
+
+
+def pairs(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        for j in range(0, len(k), 3):
+            h[k[j] % 5, k[i] - k[j]] |= k[i] + 8
+    return h
+
+
+BLANK = np.zeros((5, 13), np.int64)
+LOOPS: list[tuple[F, tuple[Any, ...]]] = [
+    (histogram, (PLACES,)),
+    (lambda k: np.bincount(k, minlength=3), (PLACES + 6,)),
+    (several, (PLACES, BLANK[0], np.full(13, 99, np.int64))),
+    (in_a_loop_inside, (PLACES, BLANK[0])),
+    (pairs, (PLACES[:20], BLANK)),
+]
+
+
+@pytest.mark.parametrize(("f", "args"), LOOPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_loops_that_update(f: F, args: tuple[Any, ...]) -> None:
+    trips, source = checked(f, *args)
+    assert "atomic" in source and not trips.host
+    names = [launch.name.rpartition("_")[0] for launch in trips.launches]
+    assert names.count("loop") == 1 and "store" not in names
+    for launch in trips.launches:
+        assert bool(atomics_in(ptx(launch, (9, 0)))) == ("atomic" in launch.source)
+
+
+def test_a_loop_that_updates_outside_leaves_all_as_it_was() -> None:
+    jitted = tracejit.jit(several, device="cuda-sim")
+    for place in (12, 13, -14):
+        places = PLACES.copy()
+        places[COUNT // 2] = place
+        assert_parity(several, places, BLANK[0], BLANK[1] + 99, jitted=jitted)
+
+
+def two_kinds(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        h[k[i]] += 1
+        h[k[i]] = np.maximum(h[k[i]], i)
+    return h
+
+
+def looks_between(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        h[k[i]] += 1
+        if h[0] > 2:
+            h[k[i]] += 5
+    return h
+
+
+def of_its_own_place(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        h[h[k[i]] % 13] += k[i]
+    return h
+
+
+def from_another(k: Any, h: Any) -> Any:
+    for i in range(len(k)):
+        h[k[i]] = k[i] - h[k[i]]
+    return h
+
+
+ORDERED = [(f, np.int64) for f in (two_kinds, looks_between, of_its_own_place, from_another)]
+ORDERED += [(f, np.float64) for f in (two_kinds, looks_between)] + [(looks_between, np.int8)]
+
+
+@pytest.mark.parametrize(("f", "dtype"), ORDERED, ids=lambda x: x.__name__)
+def test_loops_whose_order_shows_are_no_threads(f: F, dtype: Any) -> None:
+    trips, source = checked(f, PLACES, np.zeros(13, dtype))
+    assert "atomic" not in source and "loop" not in [x.name[:4] for x in trips.launches]
+
+
+def test_elements_of_its_own_need_no_atomics() -> None:
+    def f(x: Any) -> Any:
+        for i in range(len(x)):
+            x[i] += 1
+        return x
+
+    _, source = checked(f, values(np.int64, COUNT))
+    assert "def loop" in source and "atomic" not in source
+
+
+def test_histograms_of_lanes() -> None:
+    f = tracejit.vmap(histogram)
+    lanes = np.stack([PLACES, PLACES[::-1] // 2])
+    found = tracejit.jit(f, device="cuda-sim")(lanes)
+    assert found.tolist() == [histogram(lane).tolist() for lane in lanes]

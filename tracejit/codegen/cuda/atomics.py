@@ -17,25 +17,15 @@ from tracejit.codegen.cuda.accesses import accessed
 from tracejit.codegen.cuda.structure import checks_index, names_in, needed
 from tracejit.codegen.llvm.lanes import bits, is_integer
 from tracejit.ir.kernel import Call, Const, Expr, For, If, Let, Load, ScanLoop, Stmt, Store, Var
+from tracejit.passes.loops.updates import DTYPES_UPDATED, UPDATES
 
-__all__ = ["ATOMICS", "side_by_side"]
+__all__ = ["ATOMICS", "side_by_side", "update_by"]
 
-#: What updates an element at once, by the scalar function of its old value and another one. A
-#: `Store` of a call of such a function updates by the argument: it is found in plans alone.
-_UPDATES = {
-    "add": "atomic_add",
-    "subtract": "atomic_add",
-    "minimum": "atomic_min",
-    "maximum": "atomic_max",
-    "bitwise_and": "atomic_and",
-    "bitwise_or": "atomic_or",
-    "bitwise_xor": "atomic_xor",
-}
-ATOMICS = frozenset(_UPDATES.values())
-#: What there are atomic operations for: devices have none of 8 and 16 bits.
-_DTYPES = frozenset({"i32", "i64", "u32", "u64"})
+#: What updates an element at once. A `Store` of a call of such a function updates by the argument.
+#: Only plans have them, and kernels of loops: of nothing else is it known that no order shows.
+ATOMICS = frozenset(f"atomic_{kind}" for kind in UPDATES.values())
 #: Functions whose low bits come of low bits alone: in a wider type they are the same.
-_OF_LOW_BITS = frozenset(_UPDATES) - {"minimum", "maximum"}
+_OF_LOW_BITS = frozenset(UPDATES) - {"minimum", "maximum"}
 #: Functions of truths, and the truth of the other operand that decides: it is the new value.
 _OF_TRUTHS = {
     **dict.fromkeys(("add", "maximum", "bitwise_or", "logical_or"), True),
@@ -104,12 +94,17 @@ def _update(store: Store, lets: Mapping[str, Expr], dtype: str) -> Stmt | None:
         decides = _OF_TRUTHS[step.fn]
         condition = other if decides else Call("logical_not", (other,), "b1")
         return If(condition, (replace(store, expr=Const(decides, "b1")),), ())
-    if dtype not in _DTYPES or step.fn not in _UPDATES or not has_low_bits(*step.args):
+    if dtype not in DTYPES_UPDATED or step.fn not in UPDATES or not has_low_bits(*step.args):
         return None
     if step.fn not in _OF_LOW_BITS and any(e.dtype != dtype for e in step.args):
         return None
     if other.dtype != dtype:
         other = Call("cast", (other,), dtype)
-    if step.fn == "subtract":
-        other = Call("subtract", (Const(0, dtype), other), dtype)
-    return replace(store, expr=Call(_UPDATES[step.fn], (other,), dtype))
+    return replace(store, expr=update_by(step.fn, other))
+
+
+def update_by(fn: str, other: Expr) -> Call:
+    """What a `Store` has that applies a function to the old element and another value."""
+    if fn == "subtract":
+        other = Call("subtract", (Const(0, other.dtype), other), other.dtype)
+    return Call(f"atomic_{UPDATES[fn]}", (other,), other.dtype)

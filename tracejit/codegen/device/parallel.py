@@ -2,7 +2,8 @@
 
 Inner loops that count and are independent themselves are further loops of the kernel; any other is
 a `While` of the thread, and a branch an `If`. Arrays are buffers, of which each thread reads and
-writes its own elements; scalars are bound as they come.
+writes its own elements; scalars are bound as they come. What all threads update, in any order, they
+update by atomic operations.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tracejit.codegen.cuda.atomics import update_by
 from tracejit.codegen.cuda.structure import symbols_of
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
 from tracejit.codegen.program.scalars import scalar_rule
@@ -44,7 +46,8 @@ from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.array.shape import Element as ElementOp
 from tracejit.ops.control.effects import Check as CheckOp
 from tracejit.ops.control.regions import Cond, WhileLoop
-from tracejit.passes.loops.parallel import independent_trips
+from tracejit.passes.loops.parallel import independence
+from tracejit.passes.loops.updates import Update, updates_of
 
 __all__ = ["LoweredLoop", "lower_parallel", "may_fail"]
 
@@ -91,6 +94,8 @@ def lower_parallel(
         if isinstance(outer.type, ArrayType):
             values[inner] = low.buffer(outer, f"{inner.name or 'a'}_{k}", strides.get(k))
             buffers.append(k)
+            if k in node.attrs["updated"]:
+                low.updated.add(low.params[-1].name)
         else:
             values[inner] = low.scalar(outer, f"{inner.name or 'x'}_{k}")
             scalars.append(k)
@@ -123,6 +128,9 @@ class _Lowering:
         self.scalars: list[Var] = []
         self._count = 0
         self._bound: set[str] = set()
+        #: The buffers that threads share, and the updates of regions by their nodes.
+        self.updated: set[str] = set()
+        self._updates: dict[Node, Update] = {}
 
     def name(self, stem: str = "t") -> str:
         """A fresh name."""
@@ -163,6 +171,8 @@ class _Lowering:
         """The statements of a region; what its values are is added to `given`."""
         values = given if isinstance(given, dict) else dict(given)
         body: list[Stmt] = []
+        for update in updates_of(region):
+            self._updates |= dict.fromkeys((update.read, update.step, update.write), update)
         for node in region.nodes:
             self._node(node, values, sizes, body)
         return body
@@ -171,6 +181,12 @@ class _Lowering:
         self, node: Node, values: dict[Value, _Value], sizes: Mapping[str, Dim], body: list[Stmt]
     ) -> None:
         op = node.op
+        if (update := self._updates.get(node)) is not None:
+            buffer = values[update.read.inputs[0]]
+            assert isinstance(buffer, _Buffer)
+            if buffer.name in self.updated:
+                self._update(node, update, buffer, values, sizes, body)
+                return
         match op:
             case Constant():
                 values[node.outputs[0]] = _literal(node)
@@ -200,6 +216,24 @@ class _Lowering:
                 self._loop(node, values, sizes, body)
             case _:
                 self._scalar(node, values, body)
+
+    def _update(
+        self,
+        node: Node,
+        update: Update,
+        buffer: _Buffer,
+        values: dict[Value, _Value],
+        sizes: Mapping[str, Dim],
+        body: list[Stmt],
+    ) -> None:
+        """All of an update where its `write_item` is, with the checks of its `read_item`."""
+        if node is not update.write:
+            return
+        indices = update.read.inputs[1:]
+        (place,) = self._place(update.read, buffer, indices, values, sizes, body)
+        (other,) = _parts(values[update.other])
+        body.append(Store(buffer.name, (place,), update_by(update.step.op.name, other)))
+        values[node.outputs[0]] = buffer
 
     def _scalar(self, node: Node, values: dict[Value, _Value], body: list[Stmt]) -> None:
         args = [values[v] for v in node.inputs]
@@ -277,9 +311,14 @@ class _Lowering:
     def _loop(
         self, node: Node, values: dict[Value, _Value], sizes: Mapping[str, Dim], body: list[Stmt]
     ) -> None:
-        trips = independent_trips(node)
         given = [values[v] for v in node.inputs]
-        if trips is not None:
+        if (found := independence(node)) is not None:
+            trips = found.trips
+            outer = set(self.updated)
+            for k in found.updated:
+                buffer = given[k]
+                assert isinstance(buffer, _Buffer)
+                self.updated.add(buffer.name)
             var = self.name("i")
             region, dims = node.regions[1], node.attrs["sizes"][1]
             table = {region.sizes[0]: symbol(var)}
@@ -289,6 +328,7 @@ class _Lowering:
             }
             inner = dict(zip(region.inputs, given, strict=True))
             statements = self.region(region, inner, table)
+            self.updated = outer
             body.append(For(var, attr_substitute(trips, sizes), tuple(statements)))
             for out, v in zip(node.outputs, given, strict=False):
                 values[out] = v

@@ -8,7 +8,8 @@
         return write_item(a, w, at=(i,))
 
 The first size of the body counts from 0 below `trips`; its results are the arrays that it carries,
-of which each iteration reads and writes elements that no other one touches.
+of which each iteration reads and writes elements that no other one touches. Of those by number in
+`updated` it may update any elements instead, by what comes to the same in every order.
 """
 
 from __future__ import annotations

@@ -4,13 +4,15 @@
 
 Each iteration writes to arrays at places that the counter tells apart: along one axis every access
 to such an array, in inner loops and branches too, is at the counter itself, or at the same distance
-from it. Nothing else is carried. This is for devices that run each iteration in a thread.
+from it. Or all that is done to an array are updates that may come in any order, wherever they are:
+counts of a histogram. Nothing else is carried. This is for devices that run each iteration in a
+thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tracejit.ir.dims import Dim, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value, attr_substitute
@@ -23,8 +25,9 @@ from tracejit.ops.array.shape import Element
 from tracejit.ops.control.effects import Check
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.python.comparisons import PyLess
+from tracejit.passes.loops.updates import Update, updates_of
 
-__all__ = ["as_parallel", "independent_trips", "parallel_loops", "trips_of"]
+__all__ = ["Independence", "as_parallel", "independence", "parallel_loops", "trips_of"]
 
 
 def parallel_loops(graph: Graph) -> Graph:
@@ -75,10 +78,19 @@ def trips_of(node: Node) -> Dim | None:
     return maximum(substitute(end, given), 0)
 
 
-def independent_trips(node: Node) -> Dim | None:
-    """How many iterations a `while_loop` has, if they are independent; None for any other."""
+@dataclass(frozen=True)
+class Independence:
+    """How many iterations a loop has, and the inputs, by number, that they update in any order."""
+
+    trips: Dim
+    updated: tuple[int, ...]
+
+
+def independence(node: Node) -> Independence | None:
+    """What makes the iterations of a `while_loop` independent; None where they are not."""
     trips = trips_of(node)
-    return trips if trips is not None and _is_independent(node) else None
+    updated = None if trips is None else _updated(node)
+    return None if trips is None or updated is None else Independence(trips, updated)
 
 
 def _number(node: Node | None) -> Dim | None:
@@ -92,12 +104,11 @@ def _number(node: Node | None) -> Dim | None:
 
 
 def _parallel(node: Node) -> list[Node] | None:
-    if not isinstance(node.op, WhileLoop) or independent_trips(node) is None:
-        return None
-    return as_parallel(node)
+    found = independence(node) if isinstance(node.op, WhileLoop) else None
+    return None if found is None else as_parallel(node, found.updated)
 
 
-def as_parallel(node: Node) -> list[Node]:
+def as_parallel(node: Node, updated: tuple[int, ...] = ()) -> list[Node]:
     """A `while_loop` that counts as a `parallel_loop`, and what binds its count."""
     trips = trips_of(node)
     assert trips is not None
@@ -107,6 +118,7 @@ def as_parallel(node: Node) -> list[Node]:
         "carried": carried,
         "trips": trips,
         "written": tuple((k, k) for k in range(carried)),
+        "updated": updated,
     }
     inner = replace(body, size_outputs=())
     loop = Node(OPS["parallel_loop"], node.inputs, attrs, node.outputs, (inner,), (), node.where)
@@ -118,20 +130,22 @@ def as_parallel(node: Node) -> list[Node]:
     return out
 
 
-def _is_independent(node: Node) -> bool:
+def _updated(node: Node) -> tuple[int, ...] | None:
+    """The arrays that iterations update in any order, where they do nothing else to each other."""
     body, carried = node.regions[1], node.attrs["carried"]
     if not carried or not all(isinstance(v.type, ArrayType) for v in body.inputs[:carried]):
-        return False
+        return None
     walk = _Walk(body.sizes[0])
     sizes = {s: symbol(s) for s in body.sizes}
     names = {v: k for k, v in enumerate(body.inputs) if isinstance(v.type, ArrayType)}
     if not walk.region(body, names, sizes):
-        return False
+        return None
     ends = [walk.names.get(v) for v in body.outputs]
-    if ends != list(range(carried)) or not walk.independent(set(range(carried))):
-        return False
     # An array that is passed twice would be written under one of its names only.
-    return all(node.inputs.count(v) == 1 for v in node.inputs[:carried])
+    twice = any(node.inputs.count(v) != 1 for v in node.inputs[:carried])
+    if twice or ends != list(range(carried)) or not walk.stored <= set(range(carried)):
+        return None
+    return walk.updated() if walk.stored else None
 
 
 class _Walk:
@@ -145,6 +159,9 @@ class _Walk:
         self.latest: dict[int, Value] = {}
         self.accesses: dict[int, list[tuple[Dim | None, ...]]] = {}
         self.stored: set[int] = set()
+        #: The kinds of updates of each, None for any other access.
+        self.kinds: dict[int, set[str | None]] = {}
+        self._updates: dict[Node, Update] = {}
         self._fresh = 0
 
     def region(self, region: Graph, arrays: Mapping[Value, int], sizes: Mapping[str, Dim]) -> bool:
@@ -152,6 +169,8 @@ class _Walk:
         for v, k in arrays.items():
             self.names[v] = k
             self.latest[k] = v
+        for update in updates_of(region):
+            self._updates |= {update.read: update, update.write: update}
         return all(self._node(node, sizes) for node in region.nodes)
 
     def _node(self, node: Node, sizes: Mapping[str, Dim]) -> bool:
@@ -176,6 +195,8 @@ class _Walk:
         at = node.attrs.get("at", ())
         place = tuple(None if d is None else attr_substitute(d, sizes) for d in at)
         self.accesses.setdefault(number, []).append(place)
+        update = self._updates.get(node)
+        self.kinds.setdefault(number, set()).add(None if update is None else update.kind)
         if isinstance(node.op, WriteItem):
             self.stored.add(number)
             self.names[node.outputs[0]] = number
@@ -254,11 +275,14 @@ class _Walk:
         self._fresh += 1
         return f"inner {self._fresh}"
 
-    def independent(self, carried: set[int]) -> bool:
-        """Whether the counter tells the places of all iterations apart, where they store."""
-        if not self.stored or not self.stored <= carried:
-            return False
-        return all(any(True for _ in self._axes(self.accesses[k])) for k in self.stored)
+    def updated(self) -> tuple[int, ...] | None:
+        """Where the counter does not tell places apart, arrays that are updated in any order.
+
+        None where there is another array that iterations store to at places of each other.
+        """
+        shared = {k for k in self.stored if not any(True for _ in self._axes(self.accesses[k]))}
+        exact = all(len(self.kinds[k]) == 1 and None not in self.kinds[k] for k in shared)
+        return tuple(sorted(shared)) if exact else None
 
     def _axes(self, places: list[tuple[Dim | None, ...]]) -> Iterator[int]:
         for axis, first in enumerate(places[0]):
