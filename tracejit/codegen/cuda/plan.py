@@ -8,8 +8,7 @@
 - Stores in order, which data may send to one place, are sorted by their places: those to one place
   are a thread's. Where no order shows in the result they run side by side instead, as atomic
   updates. A running sum along one line is a library's.
-- What else runs in order, as a product of floats does, runs in one thread for each of the
-  independent loops around it.
+- What else runs in order runs in one thread for each of the independent loops around it.
 - Anything else is done by one block, which is right for every kernel.
 """
 
@@ -322,8 +321,7 @@ class _Plan:
                 p.begin(w)
             with w.counting("_k", "0", "_blocks", "1"):
                 self._join_parts(w, parts, held, f"_k * ({total}) + _c")
-            for p in parts:
-                p.finish(w)
+            w.finish(s, parts)
             w.alone(after)
             w.line("_c += _threads")
         self._launch(w, Shape("map", columns), given, blocks=True)
@@ -382,7 +380,7 @@ class _Plan:
             p.begin(w)
         with w.counting("_k", "_t", "_blocks", "_threads"):
             self._join_parts(w, parts, held, "_k")
-        w.combine(parts)
+        w.combine(s, parts)
         w.together(part.body[1:])
         self._launch(w, Shape("rows", self.limits.block, 1), given, blocks=True)
 

@@ -162,8 +162,15 @@ def names_in(body: Sequence[Stmt], variables: bool = True) -> set[str]:
 
 
 def is_ordered(s: Reduce) -> bool:
-    """Whether a reduction has to go from left to right: products may leave the range between."""
-    return any(t.combine == "prod" and t.dtype[0] == "f" and t.identity is None for t in s.targets)
+    """Whether a reduction has to go from left to right.
+
+    Products of floats may leave the range between. Whether they can is seen when all factors are
+    known, and those that can are formed once more: not where that would store twice. (Products of
+    halves are in single precision, as NumPy's.)
+    """
+    products = [t for t in s.targets if t.combine == "prod" and t.dtype[0] == "f"]
+    kinds = {t.dtype for t in products if t.identity is None}
+    return "f16" in kinds or bool(kinds and accessed(s.body)[1])
 
 
 def name_carried(s: ScanLoop) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tracejit.codegen.cuda.accesses import accessed, buffers_of, stored
 from tracejit.codegen.cuda.atomics import ATOMICS
@@ -312,7 +313,10 @@ class Writer:
 
     def reduce_alone(self, s: Reduce, start: str, step: str) -> list[Combiner]:
         """Accumulate every `step`-th position from `start` on; the results are bound to names."""
-        parts = self.accumulate(s, start, step)
+        parts = combiners(s, in_order=True)
+        for part in parts:
+            part.begin(self)
+        self.accumulate(s, start, step, parts)
         for part in parts:
             part.finish(self)
         return parts
@@ -360,7 +364,7 @@ class Writer:
                             self.alone(inner)
                     self._stale(inner)
                 case Reduce():
-                    self.combine(self.accumulate(s, "_t", "_threads"))
+                    self.combine(s, self.accumulate(s, "_t", "_threads"))
                 case ScanLoop() | While() | If() | Check():
                     # These are planned for threads that work alone.
                     raise AssertionError(s)
@@ -372,10 +376,19 @@ class Writer:
         self._read |= loads
         self._written |= stores
 
-    def combine(self, parts: Sequence[Combiner]) -> None:
+    def combine(self, s: Reduce, parts: Sequence[Combiner]) -> None:
         """Bring together what the threads of a block have accumulated; all of them get it."""
         self.join_block(parts)
+        self.finish(s, parts)
+
+    def finish(self, s: Reduce, parts: Sequence[Combiner]) -> None:
+        """Bind the results; what has to be formed in order each thread forms once more."""
         for part in parts:
+            condition = part.needs_order(self.dim(s.size))
+            if condition is not None:
+                again = replace(s, targets=(part.target,))
+                with self.inside(f"if {condition}:"):
+                    self.reduce_alone(again, "0", "1")
             part.finish(self)
 
     def join_block(self, parts: Sequence[Combiner]) -> None:
