@@ -33,9 +33,9 @@ The sum is s + c where that is finite, else s. So a sum that is zero is +0.0, as
 (The error of one addition: Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B;
 their sum: Ogita, Rump and Oishi, Accurate Sum and Dot Product, 2005, algorithm 4.4.)
 
-A product runs from left to right, starting from 1, whatever `lanes` and `block` are; on a device, in
-any order that gives the same infinities, zeros and NaNs. One `Reduce` does not hold both a sum and a
-product of floats.
+A product runs from left to right, starting from 1, whatever `lanes` and `block` are; on a device,
+in any order that gives the same infinities, zeros and NaNs. One `Reduce` does not hold both a sum
+and a product of floats.
 """
 
 from __future__ import annotations
