@@ -44,9 +44,10 @@ def side_by_side(
     while len(body) == 1 and isinstance(loop := body[0], ScanLoop) and not loop.carries:
         loops.append(For(loop.var, loop.size, loop.body))
         body = loop.body
-    *before, store = body
-    lets = [s for s in before if isinstance(s, Let)]
-    if not loops or not isinstance(store, Store) or len(lets) != len(before):
+    if not loops or not body or not isinstance(store := body[-1], Store):
+        return None
+    lets = [s for s in body[:-1] if isinstance(s, Let)]
+    if len(lets) + 1 != len(body):
         return None
     # An iteration that fails must not leave the stores of others.
     if any(map(checks_index, (store.expr, *(s.expr for s in lets)))):
