@@ -119,37 +119,42 @@ class _Product(Combiner):
     range, no product between is 0 or infinite by itself, and none is rounded otherwise than by half
     a unit: zeros, infinities, NaNs and signs are those of any order, and so is the accuracy.
 
-    The bounds of m = 1 + f in [1, 2) are f <= log2(m) <= 1.5 * f. The sums are in double precision:
-    of 2**40 terms they are right within 1 of the largest that there is, 1023.
+    The bounds of m = 1 + f in [1, 2) are f <= log2(m) <= 1.5 * f. The sums are integers, in parts
+    of 2**-12 for double precision and of 2**-15 for single, with room for 2**40 terms; each term is
+    rounded up.
     """
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self.names = (target.name, f"{target.name}_up", f"{target.name}_down")
-        self.dtypes = (target.dtype, "f64", "f64")
-        self._digits, self._bias = (52, 1023) if target.dtype == "f64" else (23, 127)
+        self.dtypes = (target.dtype, "i64", "i64")
+        double = target.dtype == "f64"
+        self._digits, self._bias, self._unit = (52, 1023, 12) if double else (23, 127, 15)
 
     def begin(self, w: Lines) -> None:
         super().begin(w)
         for name in self.names[1:]:
-            w.line(f"{name} = float64(0.0)")
+            w.line(f"{name} = int64(0)")
 
     def add(self, w: Lines, term: str, position: str) -> None:
         _, up, down = self.names
-        digits, bias = self._digits, self._bias
+        digits, bias, unit = self._digits, self._bias, self._unit
         word, e, f = w.fresh(), w.fresh(), w.fresh()
         super().join(w, (term,))
         w.line(f"{word} = int64(fn_bits({term}))")
         w.line(f"{e} = ({word} >> int64({digits})) & int64({2 * bias + 1})")
-        w.line(f"{f} = float64({word} & int64({(1 << digits) - 1})) * float64({2.0**-digits!r})")
+        w.line(f"{f} = {word} & int64({(1 << digits) - 1})")
         w.line(f"if {e} >= int64({bias}):")
         w.line(f"    if {e} <= int64({2 * bias}):")
-        w.line(f"        {up} = {up} + (float64({e} - int64({bias})) + float64(1.5) * {f})")
+        w.line(f"        {f} = ({f} >> int64({digits - unit})) + int64({f} != 0)")
+        w.line(f"        {up} = {up} + (({e} - int64({bias})) << int64({unit})) + 2 * {f}")
+        w.line(f"        {up} = {up} - ({f} >> int64(1))")
         w.line(f"elif {e} > int64(0):")
-        w.line(f"    {down} = {down} + (float64(int64({bias}) - {e}) - {f})")
+        w.line(f"    {down} = {down} + ((int64({bias}) - {e}) << int64({unit}))")
+        w.line(f"    {down} = {down} - ({f} >> int64({digits - unit}))")
         # Any subnormal number is below the range.
-        w.line(f"elif {f} > float64(0.0):")
-        w.line(f"    {down} = float64({2.0 * bias})")
+        w.line(f"elif {f} > int64(0):")
+        w.line(f"    {down} = {down} + int64({2 * bias << unit})")
 
     def join(self, w: Lines, others: Sequence[str]) -> None:
         super().join(w, others[:1])
@@ -157,9 +162,10 @@ class _Product(Combiner):
             w.line(f"{name} = {name} + {other}")
 
     def needs_order(self, size: str) -> str | None:
-        rounding = 1.5 * 2.0 ** -(self._digits + 1)
-        bound = f"max({self.names[1]}, {self.names[2]}) + float64({size}) * float64({rounding!r})"
-        return f"{bound} > float64({self._bias - 3.0})"
+        # A rounding is less than 2**-digits of log2.
+        rounding = f"(({size}) >> {self._digits - self._unit}) + 1"
+        bound = f"max({self.names[1]}, {self.names[2]}) + {rounding}"
+        return f"{bound} > int64({(self._bias - 3) << self._unit})"
 
 
 class _Position(Combiner):
