@@ -24,7 +24,7 @@ from tests.codegen.cuda.scalar_cases import (
 )
 from tests.support.native_kernels import Array, same_bits
 from tracejit.codegen.cuda.compile import compile_ptx
-from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, SOURCES
+from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, SOURCES, VECTORS
 from tracejit.codegen.cuda.numba_target import numba_namespace
 from tracejit.codegen.cuda.python_builder import printed
 from tracejit.codegen.llvm.engine import libm_address
@@ -103,10 +103,8 @@ define internal float @from_half(i16 %x) {
 }
 """
 
-    def __init__(self, case: Case) -> None:
-        library = kernel_library(
-            kernel_source(case, "for i in range(n):"), "k", _signature(case), (9, 0)
-        )
+    def __init__(self, text: str, signature: Sequence[str]) -> None:
+        library = kernel_library(text, "k", signature, (9, 0))
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         for stem in INSTRUCTIONS.values():
@@ -119,7 +117,7 @@ define internal float @from_half(i16 %x) {
         self.engine = llvm.create_mcjit_compiler(module, target)
         self.engine.finalize_object()
         address = self.engine.get_function_address(library._entry_name)
-        kinds = [ctypes.c_void_p] * (len(case[1]) + 1)
+        kinds = [ctypes.c_void_p] * (len(signature) - 1)
         self.call = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64)(address)
 
     @staticmethod
@@ -138,7 +136,7 @@ def _run_here(case: Case, operands: Sequence[Array]) -> Array:
     """The results of the code on this machine."""
     out = np.zeros(len(operands[0]), DTYPES[case[2]])
     arrays = [np.ascontiguousarray(x) for x in operands]
-    kernel = _HostKernel(case)
+    kernel = _HostKernel(kernel_source(case, "for i in range(n):"), _signature(case))
     kernel.call(*(x.ctypes.data for x in (*arrays, out)), len(out))
     return out
 
@@ -164,3 +162,35 @@ def test_functions_in_source_have_the_bits_of_the_definition_on_this_machine(nam
     else:
         want = evaluate(case[0], *operands, fma=True)
     assert same_bits(_run_here(case, operands), want)
+
+
+_VECTORS = [
+    (dtype, each)
+    for dtype in ("f64", "f32", "f16", "i64", "u32", "i16", "i8", "b1")
+    for each in VECTORS
+    if each * DTYPES[dtype].itemsize <= 16
+]
+
+
+@pytest.mark.parametrize(("dtype", "each"), _VECTORS)
+def test_vectors_hold_their_elements_in_order(dtype: str, each: int) -> None:
+    size = DTYPES[dtype].itemsize
+    names = ", ".join(f"v{k}" for k in range(each))
+    turned = ", ".join(f"v{k}" for k in reversed(range(each)))
+    text = f"""
+def k(x, out, n):
+    for i in range(n):
+        if fn_aligned(x, i, {each * size}) & fn_aligned(out, i, {each * size}):
+            {names} = fn_load{each}(x, i)
+            fn_store{each}(out, i, ({turned}))
+"""
+    count = 5 * each + 1
+    room = np.zeros((2, (count * size // 64 + 2) * 64), np.uint8)
+    starts = [-row.ctypes.data % 64 for row in room]
+    x, out = (r[s : s + count * size] for r, s in zip(room, starts, strict=True))
+    x[:] = np.random.default_rng(1).integers(0, 256, len(x))
+    kernel = _HostKernel(text, (f"{dtype}*", f"{dtype}*", "i64"))
+    kernel.call(x.ctypes.data, out.ctypes.data, count - 1)
+    elements = x[: 5 * each * size].reshape(5, each, size)
+    assert np.array_equal(out[: 5 * each * size], elements[:, ::-1].reshape(-1))
+    assert not out[5 * each * size :].any()

@@ -15,13 +15,16 @@ from tracejit.codegen.cuda.python_lanes import type_name
 from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 
-__all__ = ["INSTRUCTIONS", "LIBRARY", "SOURCES", "TYPES", "source"]
+__all__ = ["INSTRUCTIONS", "LIBRARY", "SOURCES", "TYPES", "VECTORS", "source"]
 
 #: Types, by the names that source has for them: dtypes. A float16 is in memory alone.
 TYPES: dict[str, str] = {
     type_name(dtype): dtype
     for dtype in "half f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split()
 }  # fmt: skip
+
+#: How many elements one instruction loads or stores: "fn_load4".
+VECTORS = (2, 4, 8, 16)
 
 #: Functions of floats that are exact or rounded once, and the library's name for each.
 INSTRUCTIONS: dict[str, str] = {

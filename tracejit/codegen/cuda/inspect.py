@@ -22,6 +22,8 @@ def print_source(launches: Sequence[Launch]) -> str:
     for launch in launches:
         shape = launch.shape
         over = f"{shape.x}" if shape.y == 1 else f"{shape.x} by {shape.y}"
+        if shape.each != 1:
+            over = f"{over}, {shape.each} at once"
         head = f"# {shape.kind} over {over}; {', '.join(launch.signature)}"
         out.append(f"{head}\n{launch.source}")
     return "\n".join(out)

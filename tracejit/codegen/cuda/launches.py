@@ -45,7 +45,7 @@ class Limits:
 class Shape:
     """How threads divide the work.
 
-    map     each thread takes places (x, y): x runs along neighbours
+    map     each thread takes places (x, y): x runs along neighbours, `each` of them at once
     rows    each block takes rows, of which there are `y`, and its threads the places `x` of one
     partial all threads together take places x, each block gives a partial result
     columns threads take columns x, and those of a block and of blocks above each other parts of
@@ -55,6 +55,7 @@ class Shape:
     kind: Literal["map", "rows", "partial", "columns"]
     x: Dim
     y: Dim = 1
+    each: int = 1
 
 
 @dataclass(frozen=True)

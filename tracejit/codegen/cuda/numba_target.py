@@ -24,6 +24,7 @@ from tracejit.codegen.cuda.device_functions import (
     result_dtype,
     source,
 )
+from tracejit.codegen.cuda.numba_vectors import vector_functions
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 from tracejit.locks import once
 
@@ -215,6 +216,7 @@ class _Numba:
         }
         for name in ATOMICS:
             functions[name] = self._atomic(name.removeprefix("atomic_"))
+        functions |= vector_functions(self)
         for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
             functions[name] = self._library(stem, _arity(name))
         for name in SOURCES:

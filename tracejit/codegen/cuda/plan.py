@@ -1,6 +1,7 @@
 """A kernel becomes launches: each loop nest of it one, or two where all threads add up together.
 
-- Independent loops are divided among all threads, the innermost one along neighbours.
+- Independent loops are divided among all threads, the innermost one along neighbours, by vectors
+  where arrays lie so.
 - Rows that a reduction runs along belong to a block each; short ones, and short columns, to a
   thread. Long columns are cut: threads add up parts of them, which are brought together.
 - A reduction over everything is one launch of partial results, one for each block, and one block
@@ -47,6 +48,7 @@ from tracejit.codegen.cuda.structure import (
     symbols_of,
     width,
 )
+from tracejit.codegen.cuda.vectors import vectors_of
 from tracejit.codegen.cuda.writer import Writer
 from tracejit.ir.dims import Dim, prod, symbol
 from tracejit.ir.kernel import (
@@ -146,7 +148,7 @@ class _Plan:
         w = self._writer()
         outer, inner = loops[:-1], loops[-1] if loops else None
         x: Dim = 1 if inner is None else inner.size
-        y = prod([loop.size for loop in outer])
+        y, each = prod([loop.size for loop in outer]), 1
         self._before(w, part)
         if outer:
             w.line("_row = int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y")
@@ -157,9 +159,16 @@ class _Plan:
                 w.alone(body)
         else:
             w.line("_threads = int64(cuda.gridDim.x) * cuda.blockDim.x")
-            with self._over_rows(w, outer), w.counting(inner.var, "_x", w.dim(x), "_threads"):
-                w.alone(body)
-        self._launch(w, Shape("map", x, y))
+            vectors = vectors_of(self.kernel, loops, body)
+            with self._over_rows(w, outer):
+                if vectors is None:
+                    w.line(f"{inner.var} = _x")
+                else:
+                    vectors.write(w, "_x", "_threads")
+                    each = vectors.count
+                with w.below(inner.var, w.dim(x), "_threads"):
+                    w.alone(body)
+        self._launch(w, Shape("map", x, y, each))
 
     def _is_ordered_store(self, body: Sequence[Stmt]) -> bool:
         """Whether loops in order only store, of elements at places that data tell."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, LIBRARY, SOURCES, source
+from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, LIBRARY, SOURCES, VECTORS, source
 from tracejit.codegen.cuda.device_functions import TYPES as TYPE_NAMES
 from tracejit.codegen.cuda.python_builder import Printed
 from tracejit.codegen.llvm.engine import libm_address
@@ -67,6 +67,18 @@ def _overflows(operation: Callable[[int, int], int]) -> _Function:
     def call(a: Any, b: Any) -> bool:
         limits = np.iinfo(type(a))
         return not limits.min <= operation(int(a), int(b)) <= limits.max
+
+    return call
+
+
+def _load(n: int) -> _Function:
+    return lambda buffer, place: buffer.load(place, n)
+
+
+def _store(n: int) -> _Function:
+    def call(buffer: Any, place: Any, values: Any) -> None:
+        assert len(values) == n
+        buffer.store(place, values)
 
     return call
 
@@ -146,7 +158,11 @@ def _namespace() -> dict[str, Any]:
         "atomic_and": _atomic(np.bitwise_and),
         "atomic_or": _atomic(np.bitwise_or),
         "atomic_xor": _atomic(np.bitwise_xor),
+        "aligned": lambda buffer, place, size: buffer.address(place) % size == 0,
     }
+    for n in VECTORS:
+        functions[f"load{n}"] = _load(n)
+        functions[f"store{n}"] = _store(n)
     for name in (*INSTRUCTIONS, *LIBRARY):
         if hasattr(np, name):
             functions[name] = _ufunc(name)

@@ -53,7 +53,7 @@ class _Block:
 class _Buffer:
     """Memory from a pointer on, as a kernel indexes it."""
 
-    __slots__ = ("_elements", "_first", "_name")
+    __slots__ = ("_address", "_elements", "_first", "_name")
 
     def __init__(self, block: _Block, address: int, dtype: np.dtype[Any], name: str) -> None:
         offset = address - block.address
@@ -63,6 +63,7 @@ class _Buffer:
         whole = block.size // dtype.itemsize * dtype.itemsize
         self._elements = block.bytes[:whole].view(dtype)
         self._first = offset // dtype.itemsize
+        self._address = address
         self._name = name
 
     def _place(self, index: int) -> int:
@@ -76,6 +77,25 @@ class _Buffer:
 
     def __setitem__(self, index: int, value: Any) -> None:
         self._elements[self._place(index)] = value
+
+    def address(self, index: int) -> int:
+        """Where an element lies, or would."""
+        return self._address + int(index) * self._elements.itemsize
+
+    def load(self, index: int, count: int) -> tuple[Any, ...]:
+        """So many elements at once."""
+        return tuple(self._elements[self._vector(index, count)])
+
+    def store(self, index: int, values: Sequence[Any]) -> None:
+        """Overwrite so many elements at once."""
+        self._elements[self._vector(index, len(values))] = values
+
+    def _vector(self, index: int, count: int) -> slice:
+        first = self._place(index)
+        self._place(index + count - 1)
+        if self.address(index) % (count * self._elements.itemsize):
+            raise SimulatedMemoryError(f"{count} elements at {self._name}[{index}] are not aligned")
+        return slice(first, first + count)
 
 
 class _Kernel:

@@ -2,22 +2,19 @@
 
 Where a thread works alone, all loops are its own. Where a block works together, loops are divided
 among its threads, reductions are combined in shared memory, and what is stored once is stored by
-its first thread. Names that begin with an underscore are the printer's.
+its first thread.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 from tracejit.codegen.cuda.accesses import accessed, buffers_of, stored
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.combine import Combiner, combiners
-from tracejit.codegen.cuda.scalars import ScalarPrinter
-from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS
-from tracejit.ir.dims import Atom, Dim, prod
+from tracejit.codegen.cuda.lines import Lines
+from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
     Call,
     Check,
@@ -40,89 +37,25 @@ from tracejit.ir.kernel import (
 __all__ = ["Writer"]
 
 
-class Writer:
+class Writer(Lines):
     """Source lines of one launch under construction.
 
     `block` is how many elements of shared memory a combination of a block takes.
     """
 
     def __init__(self, kernel: Kernel, block: int) -> None:
+        super().__init__()
         self.strides = _strides(kernel)
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.block = block
-        self.lines: list[str] = []
         self.checks = False
         #: Arrays of shared memory, by dtype: each has a line of its own.
         self.shared: dict[str, list[str]] = {}
-        self._numbers = itertools.count(1)
-        self._indent = ""
-        #: Dtypes of names, and the texts of expressions known here.
+        #: Dtypes of names.
         self.types: dict[str, str] = {v.name: v.dtype for v in kernel.scalars}
-        self._known: dict[object, tuple[str, Expr | None]] = {}
         #: Buffers stored to, and loaded from, since the threads of the block last met.
         self._written: set[str] = set()
         self._read: set[str] = set()
-
-    # Lines --------------------------------------------------------------------------------------
-
-    def line(self, text: str) -> None:
-        """One more line at the present depth."""
-        self.lines.append(self._indent + text)
-
-    def indent(self) -> None:
-        """Begin the body of a function."""
-        self._indent = "    "
-
-    def fresh(self) -> str:
-        """A new name."""
-        return f"_{next(self._numbers)}"
-
-    @contextmanager
-    def inside(self, head: str) -> Iterator[None]:
-        """Lines in the block that `head` opens; what they compute is known there alone."""
-        self.line(head)
-        before, known = self._indent, self._known
-        self._indent, self._known = before + "    ", dict(known)
-        start = len(self.lines)
-        yield
-        if len(self.lines) == start:
-            self.line("pass")
-        self._indent, self._known = before, known
-
-    @contextmanager
-    def counting(self, var: str, start: str, size: str, step: str) -> Iterator[None]:
-        """A loop of `var` from `start` below `size` by `step`."""
-        if start == "0" and step == "1":
-            with self.inside(f"for {var} in range({size}):"):
-                yield
-            return
-        self.line(f"{var} = {start}")
-        with self.inside(f"while {var} < {size}:"):
-            yield
-            self.line(f"{var} += {step}")
-
-    @contextmanager
-    def over_rows(self, loops: Sequence[tuple[str, Dim]]) -> Iterator[None]:
-        """A loop from `_row` by `_rows` over all iterations of loops around each other."""
-        if not loops:
-            yield
-            return
-        total = self.dim(prod([size for _, size in loops]))
-        with self.inside(f"while _row < {total}:"):
-            self.decode("_row", loops)
-            yield
-            self.line("_row += _rows")
-
-    def decode(self, rest: str, loops: Sequence[tuple[str, Dim]]) -> None:
-        """The variables of loops around each other, by the number of the iteration."""
-        for var, size in reversed(loops[1:]):
-            # Neither is negative, and the size is not 0.
-            length = f"int64({self.dim(size)})"
-            self.line(f"{var} = fn_rest({rest}, {length})")
-            following = self.fresh()
-            self.line(f"{following} = fn_quotient({rest}, {length})")
-            rest = following
-        self.line(f"{loops[0][0]} = {rest}")
 
     def meet(self) -> None:
         """Wait for all threads of the block."""
@@ -131,18 +64,6 @@ class Writer:
         self._read.clear()
 
     # Expressions --------------------------------------------------------------------------------
-
-    def call(self, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str:
-        """A scalar function of operands."""
-        lines: list[str] = []
-        result = ScalarPrinter(lines, self.fresh).call(fn, args, dtypes, dtype)
-        for text in lines:
-            self.line(text)
-        return result
-
-    def const(self, value: bool | int | float, dtype: str) -> str:
-        """A literal."""
-        return ScalarPrinter([], self.fresh).const(value, dtype)
 
     def expr(self, e: Expr) -> str:
         """The operand text of an expression, its statements written in front."""
@@ -175,52 +96,50 @@ class Writer:
 
     def _load(self, e: Load) -> str:
         name = self.fresh()
-        text = f"{e.buffer}[{self.place(e.buffer, e.index)}]"
-        dtype = self.dtypes[e.buffer]
-        if dtype == "b1":
-            text += " != 0"
-        elif dtype == "f16":
-            text = f"float32({text})"
-        self.line(f"{name} = {text}")
+        element = f"{e.buffer}[{self.place(e.buffer, e.index)}]"
+        self.line(f"{name} = {self.loaded(e.buffer, element)}")
         self._read.add(e.buffer)
         return name
 
-    def place(self, buffer: str, index: Sequence[Dim]) -> str:
-        """The offset of an element from the first."""
+    def loaded(self, buffer: str, element: str) -> str:
+        """The value of an element as it lies in memory."""
+        match self.dtypes[buffer]:
+            case "b1":
+                return f"{element} != 0"
+            case "f16":
+                return f"float32({element})"
+        return element
+
+    def give(self, e: Load, name: str) -> None:
+        """Have `name` stand for what a load gives here."""
+        self._known[id(e)] = name, e
+
+    def offset(self, buffer: str, index: Sequence[Dim]) -> Dim:
+        """How far an element is from the first."""
         total: Dim = 0
         for i, stride in zip(index, self.strides[buffer], strict=True):
             total = total + i * stride
-        return self.dim(total)
+        return total
 
-    def dim(self, d: Dim) -> str:
-        """The text of a size."""
-        if isinstance(d, int):
-            return str(d)
-        terms = []
-        for monomial, coefficient in d.terms:
-            factors = [] if coefficient == 1 and monomial else [str(coefficient)]
-            factors += [a if isinstance(a, str) else self._atom(a) for a in monomial]
-            terms.append("*".join(factors))
-        return " + ".join(terms)
-
-    def _atom(self, atom: Atom) -> str:
-        if atom not in self._known:
-            args = [f"int64({self.dim(x)})" for x in atom.args]
-            text = self.call(ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
-            self._known[atom] = text, None
-        return self._known[atom][0]
+    def place(self, buffer: str, index: Sequence[Dim]) -> str:
+        """The offset of an element from the first, as text."""
+        return self.dim(self.offset(buffer, index))
 
     def store(self, s: Store) -> None:
         """Write an element, or update it at once."""
-        update = s.expr if isinstance(s.expr, Call) and s.expr.fn in ATOMICS else None
-        value = self.expr(s.expr if update is None else update.args[0])
         place = self.place(s.buffer, s.index)
-        kind = {"b1": "uint8", "f16": "float16"}.get(self.dtypes[s.buffer])
-        if update is None:
-            self.line(f"{s.buffer}[{place}] = {value if kind is None else f'{kind}({value})'}")
+        if isinstance(s.expr, Call) and s.expr.fn in ATOMICS:
+            self.line(f"fn_{s.expr.fn}({s.buffer}, {place}, {self.expr(s.expr.args[0])})")
         else:
-            self.line(f"fn_{update.fn}({s.buffer}, {place}, {value})")
+            value = self.element(s)
+            self.line(f"{s.buffer}[{place}] = {value}")
         self._forget(s.buffer)
+
+    def element(self, s: Store) -> str:
+        """What a store writes, as it lies in memory."""
+        value = self.expr(s.expr)
+        kind = {"b1": "uint8", "f16": "float16"}.get(self.dtypes[s.buffer])
+        return value if kind is None else f"{kind}({value})"
 
     def _forget(self, buffer: str) -> None:
         """What was loaded of a buffer that is stored into, and what follows from it, may differ."""

@@ -38,6 +38,8 @@ def divide(
     if shape.kind == "rows":
         least = min(32, limits.block)
         return n.clamp(y, 1, limits.grid), "1", n.clamp(n.power(x), least, limits.block), "1"
+    if shape.each != 1:
+        x = n.quotient(x, str(shape.each))
     block_x = n.clamp(n.power(x), 1, limits.block)
     block_y = "1"
     if shape.y != 1:
