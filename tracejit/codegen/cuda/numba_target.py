@@ -104,6 +104,13 @@ class _Numba:
     def _rest(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         return (builder.srem if sig.return_type.signed else builder.urem)(*args)
 
+    def _multiply_high(self, context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        """The upper half of a product of numbers without a sign."""
+        size = sig.args[0].bitwidth
+        wide = self.ir.IntType(2 * size)
+        exact = builder.mul(*(builder.zext(a, wide) for a in args))
+        return builder.trunc(builder.lshr(exact, self.ir.Constant(wide, size)), args[0].type)
+
     def _trailing_zeros(self, context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         return builder.cttz(args[0], self.ir.Constant(self.ir.IntType(1), 1))
 
@@ -207,6 +214,7 @@ class _Numba:
             "from_bits": self.intrinsic(1, self._decoded, self._bitcast),
             "quotient": self.intrinsic(2, self._same, self._quotient),
             "rest": self.intrinsic(2, self._same, self._rest),
+            "multiply_high": self.intrinsic(2, self._same, self._multiply_high),
             "bit_count": self.intrinsic(1, self._same, lambda c, builder, s, a: builder.ctpop(*a)),
             "trailing_zeros": self.intrinsic(1, self._same, self._trailing_zeros),
             "add_overflows": self._overflows("add"),

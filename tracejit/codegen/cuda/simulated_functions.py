@@ -54,6 +54,10 @@ def _rest(a: Any, b: Any) -> Any:
     return type(a)(-size if a < 0 else size)
 
 
+def _multiply_high(a: Any, b: Any) -> Any:
+    return type(a)((int(a) * int(b)) >> (8 * a.itemsize))
+
+
 def _bit_count(x: Any) -> Any:
     return type(x)(np.bitwise_count(x.view(f"u{x.itemsize}")))
 
@@ -147,6 +151,7 @@ def _namespace() -> dict[str, Any]:
         "from_bits": _from_bits,
         "quotient": _quotient,
         "rest": _rest,
+        "multiply_high": _multiply_high,
         "bit_count": _bit_count,
         "trailing_zeros": _trailing_zeros,
         "add_overflows": _overflows(lambda a, b: a + b),

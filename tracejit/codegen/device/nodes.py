@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
+from tracejit.codegen.device.draws import emit_device_draw
 from tracejit.codegen.device.element_loops import lower_element_loop
 from tracejit.codegen.device.memory import DeviceMemory
 from tracejit.codegen.device.parallel import lower_parallel
+from tracejit.codegen.device.results import dense_room, place
 from tracejit.codegen.device.routines import emit_routine
 from tracejit.codegen.program.copies import copy_array, copy_elements
 from tracejit.codegen.program.nodes import emit_node
@@ -63,7 +65,7 @@ def emit_device_node(
         emit_node(e, node, stacks)
     elif isinstance(op, ParallelLoop):
         _parallel(e, node)
-    elif emit_routine(e, node):
+    elif emit_routine(e, node) or emit_device_draw(e, node, memory):
         return
     elif any(map(is_array, _operands(node))) or any(map(is_array, node.outputs)):
         _on_host(e, node, stacks, memory)
@@ -78,7 +80,7 @@ def _parallel(e: DeviceContext, node: Node) -> None:
     for out, old in zip(node.outputs, node.inputs[:carried], strict=True):
         if out not in overwritten:
             e.pointer.require(out)
-        _place(e, out)
+        place(e, out)
         if out not in overwritten:
             copy_elements(
                 e, old, e.pointer[old], e.pointer[out], e.strides.get(old), e.strides.get(out)
@@ -126,21 +128,15 @@ def _write(e: DeviceContext, node: Node) -> None:
     (out,) = node.outputs
     if not e.plan.overwritten(node):
         e.pointer.require(out)
-        _place(e, out)
+        place(e, out)
         copy_elements(
             e, old, e.pointer[old], e.pointer[out], e.strides.get(old), e.strides.get(out)
         )
     else:
-        _place(e, out)
+        place(e, out)
     address = element_address(e, out, node.inputs[2:], node)
     e.store_element(e.scalars[v], part_dtypes(v), address)
     e.pointer.stores(out)
-
-
-def _place(e: DeviceContext, v: Value) -> None:
-    allocation = e.plan.of(v)
-    if allocation is not None and allocation.strides is not None:
-        e.strides[v] = allocation.strides
 
 
 def _on_host(e: DeviceContext, node: Node, stacks: Stacks, memory: DeviceMemory) -> None:
@@ -172,16 +168,9 @@ def _on_host(e: DeviceContext, node: Node, stacks: Stacks, memory: DeviceMemory)
 
 def _back(e: DeviceContext, v: Value, target: str, here: str) -> None:
     """Copy a result from the host, where it is dense."""
-    size = e.dim(byte_count(v))
-    _place(e, v)
-    strides = e.strides.get(v)
-    if strides is None:
-        e.to_device(target, here, size)
-        return
-    block = e.allocate("", size)
-    e.to_device(block, here, size)
-    copy_elements(e, v, block, target, None, strides)
-    e.release("", block)
+    place(e, v)
+    with dense_room(e, v, target) as room:
+        e.to_device(room, here, e.dim(byte_count(v)))
 
 
 def _arrays(values: Iterable[Value]) -> list[Value]:

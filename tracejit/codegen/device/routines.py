@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
+from tracejit.codegen.device.results import place
 from tracejit.codegen.device.target import Device
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.exits import call_python
@@ -121,9 +122,7 @@ def emit_routine(e: DeviceContext, node: Node) -> bool:
     fb = e.fb
     for v in node.outputs:
         e.pointer.require(v)
-        allocation = e.plan.of(v)
-        if allocation is not None and allocation.strides is not None:
-            e.strides[v] = allocation.strides
+        place(e, v)
     with ExitStack() as held:
         pointers, strides = [], []
         for v in values:

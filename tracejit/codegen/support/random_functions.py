@@ -22,9 +22,9 @@ __all__ = [
     "CLASS_FLAGS",
     "CLASS_SIZE",
     "TEXTS",
+    "bits_of",
     "bits_offset",
     "gauss_offset",
-    "pcg64_functions",
     "random_address",
     "seeding_parts",
     "stream_parts",
@@ -170,7 +170,7 @@ def _place(words: Sequence[int], wanted: Sequence[int]) -> int | None:
     return found[0] * _WORD if len(found) == 1 else None
 
 
-def _bits_of(bit_generator: Any) -> list[int]:
+def bits_of(bit_generator: Any) -> list[int]:
     """The words of a bit generator's `bitgen_t`."""
     address = pointer_in(bit_generator.capsule)
     return list((ctypes.c_uint64 * _BITS_WORDS).from_address(address))
@@ -181,29 +181,7 @@ def bits_offset(cls: str) -> int | None:
     """Where a Generator or RandomState keeps its `bitgen_t`, in bytes."""
     stream: Any = np.random.default_rng(0) if cls == "Generator" else np.random.RandomState(0)
     owner = stream.bit_generator if cls == "Generator" else stream._bit_generator
-    return _place(_words(stream), _bits_of(owner))
-
-
-@once
-def pcg64_functions() -> list[int] | None:
-    """The functions of PCG64's `bitgen_t`; None unless its state lies as is known here.
-
-    That is a pointer to the state and the increment, of 128 bits each and the lower half first,
-    then whether 32 bits are left over from a number (an i32), and those.
-    """
-    bit_generator = np.random.PCG64(0)
-    np.random.Generator(bit_generator).integers(0, 9, dtype=np.uint32)
-    state, *functions = _bits_of(bit_generator)
-    numbers_at, rest = (ctypes.c_uint64 * 2).from_address(state)
-    kept = bit_generator.state
-    wanted = [
-        kept["state"][name] >> shift & 2**64 - 1 for name in ("state", "inc") for shift in (0, 64)
-    ]
-    # Only where the rest is as expected is the first word taken for an address.
-    if rest != kept["has_uint32"] | kept["uinteger"] << 32 or numbers_at % 16:
-        return None
-    numbers = list((ctypes.c_uint64 * 4).from_address(numbers_at))
-    return functions if numbers == wanted else None
+    return _place(_words(stream), bits_of(owner))
 
 
 @once
@@ -213,7 +191,7 @@ def seeding_parts() -> tuple[int, int] | None:
     None unless the words lie as is known here: 624 of 32 bits, then the place of the next.
     """
     made: Any = np.random.MT19937(1)
-    state, *functions = _bits_of(made)
+    state, *functions = bits_of(made)
     words = list((ctypes.c_uint32 * 625).from_address(state))
     kept: Any = made.state["state"]
     origin = _place(_words(made), [id(made.seed_seq)])

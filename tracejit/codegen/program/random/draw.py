@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.random.own_streams import begin_words
 from tracejit.codegen.program.random.stream_claims import emit_begin, stream_of
+from tracejit.codegen.support.bit_generators import pcg64_functions
 from tracejit.codegen.support.mersenne_twister import twister_offset
 from tracejit.codegen.support.random_functions import (
     bits_offset,
-    pcg64_functions,
     random_address,
 )
-from tracejit.ir.dims import Dim, prod
+from tracejit.ir.dims import Dim, prod, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
@@ -186,14 +186,41 @@ class Draw:
         sizes = [self._integer(part) for part in parts]
         if None in sizes:
             return False
+        bound = set[str]()
         for given, d in zip(sizes, self.shape, strict=True):
+            new = next((s for s in self.node.binds if d == symbol(s) and s not in bound), None)
+            if new is not None:
+                bound.add(new)
+                self._bind(new, given)
+                continue
             declared = self.e.dim(d)
             if given != declared:
                 self.e.fb.check(self.e.fb.emit(f"icmp ne i64 {given}, {declared}"))
         return True
 
+    def _bind(self, size: str, given: str | None) -> None:
+        """Let a size that the draw binds be an argument."""
+        assert given is not None
+        self._check(f"icmp slt i64 {given}, 0")
+        self.e.env[size] = given
+        place = self.node.binds.index(size) - len(self.node.binds)
+        self.e.scalars[self.node.outputs[place]] = self.e.bind(given, "i64")
+
     def _returns(self, dtype: str) -> bool:
         return dtype_name(dtype_of(self.out.type)) == dtype
+
+    def _interval(self, bound: Mapping[str, Any]) -> tuple[str, str] | None:
+        """The low end of a uniform draw and the width above it, both checked."""
+        low = self._double(bound.get("low", ("constant", 0.0)))
+        high = self._double(bound.get("high", ("constant", 1.0)))
+        if low is None or high is None or not self._sized(bound.get("size")):
+            return None
+        width = self.e.fb.emit(f"fsub double {high}, {low}")
+        self._require("+" if self.cls == "Generator" else "", width)
+        magnitude = self.e.module.declare("llvm.fabs.f64", "double", ["double"])
+        size = self.e.fb.emit(f"call double {magnitude}(double {width})")
+        self._check(f"fcmp uge double {size}, 0x7FF0000000000000")
+        return low, width
 
     # The stream ----------------------------------------------------------------------------------
 

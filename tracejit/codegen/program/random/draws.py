@@ -200,19 +200,11 @@ class _NumPyDraw(Draw):
         bound = self.bound(["low", "high", "size"])
         if bound is None or not self._returns("f64"):
             return False
-        low = self._double(bound.get("low", ("constant", 0.0)))
-        high = self._double(bound.get("high", ("constant", 1.0)))
         found = Distribution("random_uniform", (Parameter("low"), Parameter("range")))
-        if low is None or high is None or not self._declared(found):
+        interval = self._interval(bound) if self._declared(found) else None
+        if interval is None:
             return False
-        if not self._sized(bound.get("size")):
-            return False
-        width = self.e.fb.emit(f"fsub double {high}, {low}")
-        self._require("+" if self.cls == "Generator" else "", width)
-        magnitude = self.e.module.declare("llvm.fabs.f64", "double", ["double"])
-        size = self.e.fb.emit(f"call double {magnitude}(double {width})")
-        self._check(f"fcmp uge double {size}, 0x7FF0000000000000")
-        self._draw(found, self._bits(), [low, width])
+        self._draw(found, self._bits(), interval)
         return True
 
     def integers(self) -> bool:

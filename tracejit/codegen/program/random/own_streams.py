@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.support.bit_generators import pcg64_functions
 from tracejit.codegen.support.pcg64_seeds import is_known, seeded
-from tracejit.codegen.support.random_functions import pcg64_functions
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.host.random import START
