@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import random
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import pytest
 
@@ -15,7 +17,10 @@ from tests.ops.device_nodes import DeviceNode
 from tests.ops.native_op_cases import groups_of, is_a_function_of_values
 from tests.ops.native_op_checks import check
 from tests.support import sampling
+from tracejit.codegen.cuda.compile import compile_ptx
+from tracejit.codegen.cuda.launches import Launch
 from tracejit.codegen.cuda.simulator import simulator
+from tracejit.codegen.program.emit import InputSlot, Program
 from tracejit.ir.op import OPS
 
 #: Groups of each op that a run takes.
@@ -32,6 +37,40 @@ def test_an_op_by_itself(name: str, request: pytest.FixtureRequest) -> None:
         groups = chosen.sample(groups, min(_GROUPS, len(groups)))
     for group in groups:
         check(group, DeviceNode)
+
+
+class _Collecting(DeviceNode):
+    """Keeps what it launches."""
+
+    launches: ClassVar[list[Launch]] = []
+
+    def _program(self, slots: Sequence[InputSlot], sizes: Mapping[str, int]) -> Program:
+        program = super()._program(slots, sizes)
+        self.launches += self.trips.launches
+        return program
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("name", NAMES)
+def test_machine_code_of_an_op(name: str, request: pytest.FixtureRequest) -> None:
+    """The kernels of its samples compile, without a device; a run compiles some of them."""
+    pytest.importorskip("numba.cuda", reason="PTX is made by numba-cuda")
+    from tracejit.codegen.cuda.numba_target import numba_namespace
+
+    _Collecting.launches.clear()
+    chosen = random.Random(f"{request.config.option.seed} {name}")
+    groups = list(groups_of(OPS[name], sampling.full()))
+    for group in groups if sampling.full() else chosen.sample(groups, 1):
+        check(group, _Collecting)
+    found = {(x.source.partition("(")[2], x.signature): x for x in _Collecting.launches}
+    kernels = list(found.values())
+    if not sampling.full():
+        kernels = chosen.sample(kernels, min(2, len(kernels)))
+    for kernel in kernels:
+        for capability in ((8, 0), (9, 0)):
+            space = numba_namespace()
+            ptx = compile_ptx(kernel.source, kernel.name, kernel.signature, capability, space)
+            assert f".entry {kernel.name}(" in ptx
 
 
 def test_nothing_is_left_on_the_device() -> None:

@@ -32,7 +32,11 @@ from tracejit.codegen.device.results import dense_room, place
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.program.random.distributions import fill_text
 from tracejit.codegen.program.random.draw import Distribution, Draw, Parameter
-from tracejit.codegen.support.bit_generators import lcg_functions, philox_functions
+from tracejit.codegen.support.bit_generators import (
+    pcg64_functions,
+    pcg64dxsm_functions,
+    philox_functions,
+)
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node
 from tracejit.ops.host.random import DRAW, DRAWN
@@ -202,7 +206,8 @@ class _DeviceDraw(Draw):
             bits = self._bits()
         state = fb.emit(f"load ptr, ptr {bits}")
         function = fb.emit(f"load i64, ptr {self._at(bits, _DOUBLE)}")
-        pcg64, dxsm = (self._is(function, c, lcg_functions(c)) for c in ("PCG64", "PCG64DXSM"))
+        pcg64 = self._is(function, "PCG64", pcg64_functions())
+        dxsm = self._is(function, "PCG64DXSM", pcg64dxsm_functions())
         philox = self._is(function, "Philox", philox_functions())
         lcg = fb.emit(f"or i1 {pcg64}, {dxsm}")
 

@@ -7,21 +7,19 @@ its state lies otherwise than is known here.
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
 
 import numpy as np
 
 from tracejit.codegen.support.random_functions import bits_of
 from tracejit.locks import once
 
-__all__ = ["lcg_functions", "pcg64_functions", "philox_functions"]
+__all__ = ["pcg64_functions", "pcg64dxsm_functions", "philox_functions"]
 
 #: Where the addresses of a state's parts have to be multiples of, to be taken for such.
 _ALIGNED = 8
 
 
-@lru_cache(maxsize=2)
-def lcg_functions(cls: str) -> list[int] | None:
+def _lcg_functions(cls: str) -> list[int] | None:
     """Those of PCG64 or PCG64DXSM.
 
     The state is a pointer to the numbers, the state and the increment of 128 bits each and the
@@ -42,9 +40,16 @@ def lcg_functions(cls: str) -> list[int] | None:
     return functions if numbers == wanted else None
 
 
+@once
 def pcg64_functions() -> list[int] | None:
     """Those of the bit generator that `np.random.default_rng` makes."""
-    return lcg_functions("PCG64")
+    return _lcg_functions("PCG64")
+
+
+@once
+def pcg64dxsm_functions() -> list[int] | None:
+    """Those of PCG64DXSM."""
+    return _lcg_functions("PCG64DXSM")
 
 
 @once
