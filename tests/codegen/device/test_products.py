@@ -65,6 +65,7 @@ def in_order(x: Any) -> Any:
         return wide[-1].astype(x.dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("form", list(FORMS)[:4])
 def test_special_values(form: str, dtype: Any) -> None:
