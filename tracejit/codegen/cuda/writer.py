@@ -312,26 +312,7 @@ class Writer(Lines):
 
     def join_block(self, parts: Sequence[Combiner]) -> None:
         """As `combine`, without an end."""
-        rooms = self._rooms([d for part in parts for d in part.dtypes])
-        held = [[next(rooms[d]) for d in part.dtypes] for part in parts]
-        for part, arrays in zip(parts, held, strict=True):
-            for array, name in zip(arrays, part.names, strict=True):
-                self.line(f"{array}[_t] = {name}")
-        self.line("cuda.syncthreads()")
-        step = self.fresh()
-        self.line(f"{step} = _threads >> 1")
-        with self.inside(f"while {step} > 0:"):
-            with self.inside(f"if _t < {step}:"):
-                for part, arrays in zip(parts, held, strict=True):
-                    others = []
-                    for array in arrays:
-                        others.append(self.fresh())
-                        self.line(f"{others[-1]} = {array}[_t + {step}]")
-                    part.join(self, others)
-                    for array, name in zip(arrays, part.names, strict=True):
-                        self.line(f"{array}[_t] = {name}")
-            self.line("cuda.syncthreads()")
-            self.line(f"{step} >>= 1")
+        held = self._join(parts, "_t", "_threads", "")
         for part, arrays in zip(parts, held, strict=True):
             for array, name in zip(arrays, part.names, strict=True):
                 self.line(f"{name} = {array}[0]")
@@ -339,6 +320,13 @@ class Writer(Lines):
 
     def join_columns(self, parts: Sequence[Combiner]) -> None:
         """Bring together what the threads of a column of a block have: its first one gets it."""
+        self._join(parts, "_ty", "_ny", " * _nx")
+
+    def _join(self, parts: Sequence[Combiner], own: str, count: str, pitch: str) -> list[list[str]]:
+        """Halve the threads that hold something, until the first one holds all: in which arrays.
+
+        `own` is a thread's number among `count`; the next one's place is `pitch` behind.
+        """
         rooms = self._rooms([d for part in parts for d in part.dtypes])
         held = [[next(rooms[d]) for d in part.dtypes] for part in parts]
         for part, arrays in zip(parts, held, strict=True):
@@ -346,19 +334,20 @@ class Writer(Lines):
                 self.line(f"{array}[_t] = {name}")
         self.line("cuda.syncthreads()")
         step = self.fresh()
-        self.line(f"{step} = _ny >> 1")
+        self.line(f"{step} = {count} >> 1")
         with self.inside(f"while {step} > 0:"):
-            with self.inside(f"if _ty < {step}:"):
+            with self.inside(f"if {own} < {step}:"):
                 for part, arrays in zip(parts, held, strict=True):
                     others = []
                     for array in arrays:
                         others.append(self.fresh())
-                        self.line(f"{others[-1]} = {array}[_t + {step} * _nx]")
+                        self.line(f"{others[-1]} = {array}[_t + {step}{pitch}]")
                     part.join(self, others)
                     for array, name in zip(arrays, part.names, strict=True):
                         self.line(f"{array}[_t] = {name}")
             self.line("cuda.syncthreads()")
             self.line(f"{step} >>= 1")
+        return held
 
     def _rooms(self, dtypes: Sequence[str]) -> dict[str, Iterator[str]]:
         """Arrays of shared memory for these; every combination uses the same."""
