@@ -38,6 +38,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SHORT: list[Any] = []
+#: What tells of each of these whether the present thread holds it.
+_OWNED: list[Callable[[], bool]] = []
 _LONG: weakref.WeakSet[Any] = weakref.WeakSet()
 #: What a child does when all locks are free.
 _IN_CHILD: list[Callable[[], object]] = []
@@ -51,6 +53,7 @@ def short_lock(lock: Any = None) -> Any:
     """A new short lock; `lock`, reentrant and another library's, becomes one."""
     lock = threading.RLock() if lock is None else lock
     _SHORT.append(lock)
+    _OWNED.append(lock._is_owned)
     return lock
 
 
@@ -89,7 +92,12 @@ def holding(lock: Any) -> Iterator[None]:
 
 def holds_lock() -> bool:
     """Whether this thread holds a lock of this package."""
-    return _THREAD.long > 0 or any(lock._is_owned() for lock in _SHORT)
+    if _THREAD.long > 0:
+        return True
+    for owned in _OWNED:
+        if owned():
+            return True
+    return False
 
 
 class once_computed(Generic[_T]):

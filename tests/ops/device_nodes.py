@@ -62,10 +62,12 @@ class DeviceNode(NativeNode):
         self.trips = program.trips
         return program
 
-    def _make(self, dtype: Any, shape: Any, order: Any, scalar: bool) -> np.ndarray[Any, Any]:
+    def _make(
+        self, dtype: Any, shape: Any, order: Any, scalar: bool
+    ) -> tuple[np.ndarray[Any, Any], int]:
         owner = self._moved.empty(shape, dtype, order, scalar)
         address, _, strides, _, _ = self._moved.describe(owner)
-        return ghost(owner, address, shape, strides, dtype)
+        return ghost(owner, address, shape, strides, dtype), address
 
     def __call__(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> tuple[Any, ...]:
         device = self.device()

@@ -22,7 +22,7 @@ from tracejit.frontend.capture.captured import Call, Learned
 from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
-from tracejit.locks import holding, holds_lock, long_lock
+from tracejit.locks import holding, holds_lock, long_lock, once
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
@@ -352,9 +352,7 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._device is None:
             array = first_array((*args, *kwargs.values()))
             if array is not None or self._moves is not None:
-                from tracejit.runtime.device.finding import call_on_device
-
-                return call_on_device(self, array, args, kwargs)
+                return _on_device()(self, array, args, kwargs)
         try:
             result = _compiled(self, args, kwargs)
         except TraceError as e:
@@ -373,6 +371,13 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
                 self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
         return function(*args, **kwargs)
+
+
+@once
+def _on_device() -> Any:
+    from tracejit.runtime.device.finding import call_on_device
+
+    return call_on_device
 
 
 def _plain(self: Any) -> Any:

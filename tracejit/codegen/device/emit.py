@@ -42,8 +42,8 @@ from tracejit.ops.control.parallel import ParallelLoop
 __all__ = ["DeviceProgram", "emit_device_program"]
 
 #: Makes an array of a dtype, shape and order on the device, which may stand for a scalar: an object
-#: whose `ctypes.data` is its address.
-Maker = Callable[[Any, tuple[int, ...], tuple[int, ...], bool], Any]
+#: for it, and its address.
+Maker = Callable[[Any, tuple[int, ...], tuple[int, ...], bool], tuple[Any, int]]
 
 
 class DeviceProgram(Program):
@@ -171,6 +171,10 @@ class _Writer(ProgramWriter):
             self.e.wait(None)
 
 
+_Word = ctypes.c_int64
+_incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+
+
 class _Made:
     """Makes arrays of one type."""
 
@@ -185,10 +189,10 @@ class _Made:
         """
         try:
             sizes = tuple(self._sizes.from_address(shape))
-            array = self._make(self._dtype, sizes, self._order, self._scalar)
+            array, address = self._make(self._dtype, sizes, self._order, self._scalar)
         except ValueError:
             return BAIL
-        ctypes.c_int64.from_address(data).value = array.ctypes.data
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
-        ctypes.c_int64.from_address(slot).value = id(array)
+        _Word.from_address(data).value = address
+        _incref(array)
+        _Word.from_address(slot).value = id(array)
         return DONE

@@ -73,12 +73,13 @@ class DeviceCalls:
 
     def make(
         self, dtype: np.dtype[Any], shape: tuple[int, ...], order: tuple[int, ...], scalar: bool
-    ) -> np.ndarray[Any, Any]:
-        """The ghost of a new array for a result of the present call."""
-        assert self._library is not None
-        owner = self._library.empty(shape, dtype, order, scalar)
-        address, _, strides, _, _ = self._library.describe(owner)
-        return ghost(owner, address, shape, strides, dtype)
+    ) -> tuple[np.ndarray[Any, Any], int]:
+        """The ghost of a new array for a result of the present call, and its address."""
+        library = self._library
+        assert library is not None
+        owner = library.empty(shape, dtype, order, scalar)
+        address, _, strides, _, _ = library.describe(owner)
+        return ghost(owner, address, shape, strides, dtype), address
 
     def captured(self, values: Sequence[Any]) -> list[Any]:
         """What was captured from outside, dressed; arrays of the host are moved for the call."""
@@ -276,7 +277,9 @@ def _undressed(result: Any, dressed: _Dressed) -> Any:
     return one(result) if isinstance(result, np.ndarray) else mapped(result, one)
 
 
-_LEAVES = frozenset({np.ndarray, int, float, complex, bool, str, type(None)})
+#: Classes that are no containers: these, and some that were asked.
+_LEAVES: set[Any] = {np.ndarray, int, float, complex, bool, str, type(None)}
+_MOST_LEAVES = 256
 
 
 def mapped(x: Any, one: Callable[[Any], Any], made: list[tuple[Any, Any]] | None = None) -> Any:
@@ -302,6 +305,8 @@ def mapped(x: Any, one: Callable[[Any], Any], made: list[tuple[Any, Any]] | None
         same, new = all(values[k] is v for k, v in found.items()), cls.__new__(cls)
         fill(new, values)
     else:
+        if len(_LEAVES) < _MOST_LEAVES:
+            _LEAVES.add(cls)
         return one(x)
     if same:
         return x

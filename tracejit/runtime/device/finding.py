@@ -27,8 +27,8 @@ def call_on_device(jitted: Any, array: Any, args: Sequence[Any], kwargs: Mapping
     """
     library: Library
     device: Any
-    values = (*args, *kwargs.values())
-    if isinstance(array, SimulatedArray):
+    values = (*args, *kwargs.values()) if kwargs else args
+    if type(array) is SimulatedArray:
         library, device = SimulatedLibrary(), simulated_device()
     elif array is not None:
         library = given = Given([array, *(x for x in _leaves(values) if find_array(x) is x)])

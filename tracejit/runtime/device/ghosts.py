@@ -48,8 +48,8 @@ def ghost(
 ) -> np.ndarray[Any, Any]:
     """The ghost of an array; strides in bytes, None for C order."""
     # NumPy takes an array without elements, or at 0, to be its own to allocate.
-    if address == 0 or 0 in shape:
-        address = address or 1 << 60
+    if address == 0:
+        address = 1 << 60
     return np.asarray(Holder(owner, address, shape, strides, dtype, read_only))
 
 

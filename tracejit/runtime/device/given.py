@@ -21,17 +21,22 @@ class Given(Library):
     """
 
     def __init__(self, arrays: Sequence[Any]) -> None:
-        found = [a for a in map(find, arrays) if a is not None]
+        #: What arrays are, by their ids, for as long as the call: they are asked for once.
+        self._known = {id(x): (x, find(x)) for x in arrays}
+        found = [a for _, a in self._known.values() if a is not None]
         self._library = common_library(found)
         #: The number of the device.
         self.ordinal = self._library.ordinal or 0
         wait_for_others(found, self.stream())
 
     def owns(self, x: Any) -> bool:
-        return find(x) is not None
+        known = self._known.get(id(x))
+        return (find(x) if known is None else known[1]) is not None
 
     def _find(self, x: Any) -> DeviceArray:
-        found = find(x)
+        if id(x) not in self._known:
+            self._known[id(x)] = x, find(x)
+        found = self._known[id(x)][1]
         assert found is not None
         return found
 

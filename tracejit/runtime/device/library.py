@@ -115,7 +115,8 @@ class Library(ABC):
         if isinstance(x, np.generic):
             return x
         order = tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))
-        made: np.ndarray[Any, Any] = calls.make(x.dtype, x.shape, order, False)
+        made: np.ndarray[Any, Any]
+        made, _ = calls.make(x.dtype, x.shape, order, False)
         holder = holder_of(made)
         assert holder is not None
         self.put(holder.owner, made, x)
