@@ -49,6 +49,7 @@ STAGES: dict[str, Rule] = {
     "pair_products": _unfused,
     "signed_zeros": _unfused,
     "distribute": _unfused,
+    "early_checks": _unfused,
     "compressed": _unfused,
     "fuse": _fused,
     "fused": _fused,

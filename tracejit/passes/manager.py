@@ -14,6 +14,7 @@ from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.control.simplify_control import simplify_control
 from tracejit.passes.control.tape_fields import tape_fields
 from tracejit.passes.fusion.compressed import compressed
+from tracejit.passes.fusion.early_checks import early_checks
 from tracejit.passes.fusion.fuse import fuse
 from tracejit.passes.fusion.hoist_reads import hoist_reads
 from tracejit.passes.fusion.pair_products import pair_products
@@ -55,6 +56,7 @@ PASSES: tuple[Pass, ...] = (
     matmul_forms,  # once an operand is either computed here or lies in memory
     signed_zeros,  # once nothing moves products away from their sums
     distribute,  # when sums have their last form
+    early_checks,  # once it is known which indices are left, and nothing moves nodes any more
     compressed,  # once it is known which masks and arrays are left to lie in memory
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )

@@ -100,7 +100,7 @@ class _Fuser:
             stored = leaves or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
             alone = is_root_op(n) and not self._joined_on(n, users)
-            if alone or stored or unread or self._feeds_scatter(v, users):
+            if alone or stored or unread or self._feeds_scatter(v, users) or self._checks(n, users):
                 out.add(n)
                 self.cost[v] = 0.0
             elif self._repeated_by_index(v, users):
@@ -119,6 +119,13 @@ class _Fuser:
             return False
         (user,) = users
         return isinstance(user.op, Concatenate) and user.inputs.count(n.outputs[0]) == 1
+
+    def _checks(self, n: Node, users: Sequence[Node]) -> bool:
+        """Whether it checks what a later update takes for places: that is to come before stores."""
+        return may_raise(n) and any(
+            isinstance(u.op, (Scatter, ScatterApply)) and n.outputs[0] in u.inputs[2:]
+            for u in users
+        )
 
     def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
         """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
