@@ -79,3 +79,23 @@ def test_what_numpy_refuses_leaves_the_stream(name: str, args: tuple[Any, ...]) 
         assert str(found.value) == str(expected.value)
         assert state(one) == state(other)
         other = np.random.default_rng(1)
+
+
+def test_sizes_that_data_decide() -> None:
+    def f(s: Any, x: Any, k: Any) -> Any:
+        n = int((x > 0.5).sum()) - k
+        drawn = s.random(n), s.normal(size=(n, 2)), s.integers(0, 5, n), s.uniform(-1, 2, n)
+        return *drawn, s.poisson(3.0, (2, n)), s.permutation(n)
+
+    jitted: Any = tracejit.jit(f, strict=True)
+    x = np.linspace(0, 1, 9)
+    for k in (0, 1, 4, 0):
+        one, other = np.random.default_rng(k), np.random.default_rng(k)
+        for a, b in zip(f(one, x, k), jitted(other, x, k), strict=True):
+            assert np.array_equal(a, b) and a.dtype == b.dtype
+        assert state(one) == state(other)
+    one = np.random.default_rng(1)
+    before = state(one)
+    with pytest.raises(ValueError, match="negative dimensions"):
+        jitted(one, x, 5)
+    assert state(one) == before

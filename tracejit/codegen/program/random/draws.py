@@ -77,7 +77,7 @@ done:
 def emit_draw(e: ProgramContext, node: Node) -> bool:
     """The code of a draw; False where Python has to make it."""
     function = node.attrs["function"]
-    if function not in (DRAW, DRAWN) or node.binds:
+    if function not in (DRAW, DRAWN):
         return False
     if function == DRAWN and node.attrs["arguments"][0][1] in ("random", "Random"):
         return emit_python_draw(e, node)
