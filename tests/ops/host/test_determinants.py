@@ -48,7 +48,7 @@ def by_permutations(x: Any) -> Any:
     return total
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @KINDS
 @pytest.mark.parametrize(("n", "rank"), [(1, 0), (2, 1), (2, 0), (3, 2), (3, 1), (4, 3), (4, 2)])
 def test_derivatives_at_singular_matrices(n: int, rank: int, dtype: Any) -> None:

@@ -85,7 +85,7 @@ QUANTILES: list[F] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(QUANTILES)))
 def test_quantiles(k: int) -> None:
     check(QUANTILES[k], apart(4, 5))
@@ -173,7 +173,7 @@ def with_symbols(f: F, args: list[Any]) -> Graph:
     return graph
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]
@@ -260,7 +260,7 @@ COMPOSED: list[F] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(COMPOSED)))
 def test_compositions(k: int) -> None:
     check(COMPOSED[k], apart(4, 4))

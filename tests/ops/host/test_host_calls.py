@@ -95,7 +95,7 @@ def test_in_a_branch(name: str) -> None:
     compiled(branch, np.abs(X), -np.abs(X))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_in_nested_loops_with_a_carried_array(name: str) -> None:
     f = FUNCTIONS[name]

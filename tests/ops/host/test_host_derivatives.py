@@ -80,7 +80,7 @@ TRANSFORMS: list[tuple[F, tuple[int, ...], str]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(TRANSFORMS)))
 def test_fourier_transforms(k: int) -> None:
     f, shape, kinds = TRANSFORMS[k]
@@ -184,7 +184,7 @@ def test_general_eigenvalues(dtype: Any) -> None:
     check(lambda x: np.linalg.eigvals(x), np.stack([real, real * 2]))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @KINDS
 @SHAPES
 def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:

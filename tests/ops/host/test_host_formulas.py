@@ -74,7 +74,7 @@ POLYNOMIALS: list[tuple[F, tuple[tuple[int, ...], ...], str]] = [
 ]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("k", range(len(POLYNOMIALS)))
 def test_polynomials(k: int) -> None:
     f, shapes, kinds = POLYNOMIALS[k]
@@ -107,7 +107,7 @@ QUANTILES: list[F] = [
 ]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("k", range(len(QUANTILES)))
 def test_quantiles_that_leave_out_nan(k: int) -> None:
     f = QUANTILES[k]
@@ -160,7 +160,7 @@ ARRAYS: list[tuple[F, str]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(ARRAYS)))
 def test_arrays(k: int) -> None:
     f, kinds = ARRAYS[k]
@@ -177,7 +177,7 @@ def test_running_sums_of_the_array_standard() -> None:
         check_all(lambda x: np.unstack(x, axis=1), x)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.skipif(not hasattr(np, "matvec"), reason="not in this NumPy")
 @pytest.mark.parametrize("stack", [((), ()), ((2,), ()), ((), (2,)), ((3, 1), (2,))])
 def test_products_with_vectors(stack: Any) -> None:
@@ -208,7 +208,7 @@ def test_values_of_new_functions() -> None:
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_residuals_and_singular_values_of_fits(dtype: Any) -> None:
     a, b = numbers(4, 2, dtype=dtype), numbers(4, 3, dtype=dtype)

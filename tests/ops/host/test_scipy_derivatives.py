@@ -74,7 +74,7 @@ SYSTEMS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("k", range(len(SYSTEMS)))
 def test_systems(k: int) -> None:
     run_case(SYSTEMS[k])
@@ -131,7 +131,7 @@ DECOMPOSITIONS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("k", range(len(DECOMPOSITIONS)))
 def test_decompositions_and_functions(k: int) -> None:
     run_case(DECOMPOSITIONS[k])
@@ -153,7 +153,7 @@ STRUCTURED: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(STRUCTURED)))
 def test_structured_matrices(k: int) -> None:
     run_case(STRUCTURED[k])
@@ -173,7 +173,7 @@ NORMS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int) -> None:
     run_case(NORMS[k])

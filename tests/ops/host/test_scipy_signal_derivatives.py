@@ -33,13 +33,13 @@ TRANSFORMS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(TRANSFORMS)))
 def test_fourier_transforms(k: int) -> None:
     run_case(TRANSFORMS[k])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", ["dct", "dst", "idct", "idst"])
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 def test_cosine_and_sine_transforms(name: str, kind: int) -> None:
@@ -61,7 +61,7 @@ def test_transforms_that_have_no_rule() -> None:
 LENGTHS = [((6,), (3,)), ((3,), (6,)), ((5,), (4,)), ((4, 5), (2, 3)), ((2, 3), (4, 4))]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("k", range(len(LENGTHS)))
 def test_convolutions(k: int, mode: str) -> None:
@@ -92,7 +92,7 @@ FILTERS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(FILTERS)))
 def test_filters(k: int) -> None:
     run_case(FILTERS[k])
@@ -133,7 +133,7 @@ INTEGRALS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("k", range(len(INTEGRALS)))
 def test_integrals(k: int) -> None:
     run_case(INTEGRALS[k])

@@ -91,7 +91,7 @@ FUNCTIONS: list[tuple[F, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "x"), CASES, ids=[name for name, _ in CASES])
 def test_functions_of_one_number(name: str, x: Any) -> None:
     f = getattr(sp, name)
@@ -100,7 +100,7 @@ def test_functions_of_one_number(name: str, x: Any) -> None:
     check(lambda x: f(x[0, 1]), x)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("k", range(len(FUNCTIONS)))
 def test_functions_of_several(k: int) -> None:
     f, args = FUNCTIONS[k]
@@ -138,7 +138,7 @@ HOLOMORPHIC: list[F] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(HOLOMORPHIC)))
 def test_holomorphic_functions(k: int) -> None:
     f = HOLOMORPHIC[k]
