@@ -13,7 +13,7 @@ from tests.codegen.drawn_streams import CASES, compare, state
 POSITIVE = np.random.default_rng(0).random((4, 5)) + 0.2
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("cls", "name", "args"), CASES)
 def test_numbers_and_states(cls: str, name: str, args: tuple[Any, ...]) -> None:
     for size in (None, 7, (2, 3)):

@@ -69,7 +69,7 @@ def whole(combine: str, a: Array) -> Any:
     return getattr(np, combine)(a)
 
 
-@pytest.mark.sampled(6, kind=lambda combine, dtype, **_: combine + dtype)
+@pytest.mark.sampled(12, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("vector", (True, False))
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "u8"))
@@ -93,7 +93,7 @@ def test_sums_and_products(combine: str, dtype: str, vector: bool, target: str) 
             assert out[0] == whole(combine, a)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_target
 @pytest.mark.parametrize("vector", (True, False))
 @pytest.mark.parametrize("name, dtype", (("bitwise_xor", "u16"), ("fmax", "f64"), ("gcd", "i32")))
@@ -110,7 +110,7 @@ def test_scalar_functions_with_an_identity(
         assert out[0] == getattr(np, name).reduce(a, initial=identity)
 
 
-@pytest.mark.sampled(6, kind=lambda combine, dtype, **_: combine + dtype)
+@pytest.mark.sampled(12, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16", "b1"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))
@@ -137,7 +137,7 @@ def test_extremes(combine: str, dtype: str, target: str) -> None:
             assert same_bits(result[0:1], np.array([whole(combine, case)]), zero_signs=False)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @every_target
 @pytest.mark.parametrize("combine", ("any", "all", "min", "max"))
 def test_truth(combine: str, target: str) -> None:
@@ -151,7 +151,7 @@ def test_truth(combine: str, target: str) -> None:
             assert out["out"][0] == whole(combine, a)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_target
 @pytest.mark.parametrize("lanes, block", ((1, 1024), (1, 8), (8, 32), (2, 1024), (128, 256)))
 @pytest.mark.parametrize("vector", (True, False))
@@ -205,7 +205,7 @@ def test_several_targets_over_a_body(heavy: bool, target: str) -> None:
         assert np.isclose(out["o_total"][0], out["out"].sum())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("lanes", (1, 4, 64))
 def test_reduction_inside_lanes(lanes: int, target: str) -> None:
@@ -242,7 +242,7 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
         assert np.allclose(out["out"], a.reshape(m, n).sum(axis=1) ** 2)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @every_target
 @pytest.mark.parametrize("lanes", (64, 4, 1))
 @pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9, 16, 30, 63, 64, 77, 130))
@@ -271,7 +271,7 @@ def test_short_last_axis(size: int, lanes: int, target: str) -> None:
         assert same_bits(out["o_top"], rows.max(axis=1), zero_signs=False)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_target
 @pytest.mark.parametrize("size", (None, 5, 12, 16, 30, 40, 64))
 @pytest.mark.parametrize("heavy", (False, True))
@@ -423,7 +423,7 @@ def test_an_index_out_of_range_is_found_behind_what_decides(f: Any) -> None:
         jitted(x, i)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @every_target
 @pytest.mark.parametrize("dtype", ("b1", "u8", "f64"))
 @pytest.mark.parametrize("bound", (True, False))

@@ -92,7 +92,7 @@ def check(k: Kernel, target: str, n: int, length: int, seed: int = 0) -> Array:
     return run_both(k, target, buffers, {"n": n, "m": n})["out"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @every_target
 @pytest.mark.parametrize("length", LENGTHS)
 def test_any_length_and_number_of_rows(length: int, target: str) -> None:
@@ -102,7 +102,7 @@ def test_any_length_and_number_of_rows(length: int, target: str) -> None:
         check(k, target, n, length)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_target
 @pytest.mark.parametrize("count", COUNTS[1:])
 def test_a_known_number_of_rows(count: int, target: str) -> None:
@@ -112,7 +112,7 @@ def test_a_known_number_of_rows(count: int, target: str) -> None:
     check(k, target, count, 16)
 
 
-@pytest.mark.sampled(5, kind=lambda combine, **_: combine)
+@pytest.mark.sampled(10, kind=lambda combine, **_: combine)
 @every_target
 @pytest.mark.parametrize(
     ("dtype", "result", "combine"),

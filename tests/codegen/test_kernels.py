@@ -47,7 +47,7 @@ from tracejit.ir.types import DTYPES
 # Elementwise loops and their accesses.
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @every_target
 @pytest.mark.parametrize("dtype", [name for name in DTYPES if name[0] != "c"])
 def test_elementwise_on_every_dtype_and_length(dtype: str, target: str) -> None:
@@ -63,7 +63,7 @@ def test_elementwise_on_every_dtype_and_length(dtype: str, target: str) -> None:
         assert same_bits(out["out"], want)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_target
 @pytest.mark.parametrize("given", ["f64", "f32", "i64", "u8", "b1"])
 @pytest.mark.parametrize("gives", ["b1", "f64", "u8"])
@@ -99,7 +99,7 @@ ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
 }
 
 
-@pytest.mark.sampled(10, kind=lambda access, **_: access)
+@pytest.mark.sampled(20, kind=lambda access, **_: access)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "i16", "b1", "f16"))
 @pytest.mark.parametrize("access", ACCESSES)

@@ -127,14 +127,14 @@ def check_exact(dtype: str, names: str, arity: int, target: str) -> None:
         assert same_bits(got, want, signs), (fn, dtype, bad[:5])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_unary(dtype: str, target: str) -> None:
     check_exact(dtype, EXACT_UNARY[_group(dtype)], 1, target)
 
 
-@pytest.mark.sampled(6, kind=lambda dtype, **_: dtype)
+@pytest.mark.sampled(12, kind=lambda dtype, **_: dtype)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_binary(dtype: str, target: str) -> None:
@@ -205,7 +205,7 @@ def test_cube_roots_keep_close_to_numpys() -> None:
     assert np.array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", ("b1", *INTEGERS, *FLOATS))
 def test_cast(source: str, target: str) -> None:

@@ -68,7 +68,7 @@ def test_copies_of_what_lies_apart(target: str) -> None:
             assert np.array_equal(out, want)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("combine", ["max", "sum", "any"])
 def test_reductions_of_what_lies_apart(combine: str, target: str) -> None:
@@ -116,7 +116,7 @@ def test_strided_matrices_flattened() -> None:
             assert np.array_equal(found, want)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @every_target
 @pytest.mark.parametrize("row", [24, 32, 20, 64])
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def total(index: Dim, dtype: str, lanes: int) -> Kernel:
     return kernel(params, reduce, Store("out", (0,), Var("r", dtype)))
 
 
-@pytest.mark.sampled(6, kind=lambda step, **_: step)
+@pytest.mark.sampled(12, kind=lambda step, **_: step)
 @every_target
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i32", "i16"])
 @pytest.mark.parametrize("step", STEPS)
@@ -59,7 +59,7 @@ def test_sums_of_products_with_what_lies_apart(step: str, dtype: str, target: st
                 run_both(k, target, {"a": a, "b": b, "out": np.ones(1, a.dtype)}, {"n": n, "m": m})
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_target
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i64", "i8"])
 @pytest.mark.parametrize("step", STEPS)

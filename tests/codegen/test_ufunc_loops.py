@@ -44,7 +44,7 @@ DECOMPOSED: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("f", DECOMPOSED)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_decompositions(f: Callable[[Any], Any], dtype: str) -> None:
@@ -58,7 +58,7 @@ def test_stacks_of_stacks_and_empty_stacks() -> None:
         check(lambda a: np.fft.fft(a), matrix(*shape))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("transform", TRANSFORMS)

@@ -100,7 +100,7 @@ def native(name: str, dtype: str, host: str, columns: tuple[Array, ...]) -> Arra
     return out
 
 
-@pytest.mark.sampled(20, kind=lambda name, **_: name)
+@pytest.mark.sampled(40, kind=lambda name, **_: name)
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:
@@ -113,7 +113,7 @@ def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:
     assert not bad, f"{len(bad)} of {got.size}: {shown}"
 
 
-@pytest.mark.sampled(8, kind=lambda name, **_: name)
+@pytest.mark.sampled(16, kind=lambda name, **_: name)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_a_fused_result_is_in_the_class_of_the_op(name: str, dtype: str) -> None:
@@ -122,7 +122,7 @@ def test_a_fused_result_is_in_the_class_of_the_op(name: str, dtype: str) -> None
     assert_same(plain, fused, **tolerance(OPS[name], columns, {}))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", ("f64", "f32"))
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_any_nan_is_a_nan(name: str, dtype: str) -> None:
@@ -162,7 +162,7 @@ def test_the_reference_runs_the_definitions(host: str) -> None:
             assert same_bits(out, native(name, dtype, host, columns))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("name", "dtype"), [case for case in CASES if case[1] != "f16"])
 def test_the_text_of_one_lane_is_code_for_gpus(name: str, dtype: str) -> None:
     """It calls nothing, rounds as it is written and keeps subnormal numbers."""

@@ -64,7 +64,7 @@ def steps_back(x: Array, got: Array, falling: bool) -> Array:
     return np.asarray(np.where(steps < 0, back, 0.0))
 
 
-@pytest.mark.sampled(6, kind=lambda name, **_: name)
+@pytest.mark.sampled(12, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*_RISING, *_FALLING])
@@ -92,7 +92,7 @@ def test_a_step_back_is_seen() -> None:
     assert (steps_back(x, got, falling=True) > 0).sum() == 7
 
 
-@pytest.mark.sampled(4, kind=lambda name, **_: name)
+@pytest.mark.sampled(6, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*_EVEN, *_ODD])

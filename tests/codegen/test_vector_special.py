@@ -88,7 +88,7 @@ def test_negative_numbers(name: str, dtype: str) -> None:
     assert found.max() <= (6.0 if dtype == "f64" else 0.51)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
@@ -104,7 +104,7 @@ def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
     np.testing.assert_array_equal(got[exact], want[exact])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None:

@@ -62,7 +62,7 @@ def parsed(text: str) -> Dim:
     return dims.dim_from_ast(ast.parse(text, mode="eval").body)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(300))
 def test_a_dimension_has_the_value_text_and_bounds_of_what_it_stands_for(seed: int) -> None:
     dim, plain = random_dim(random.Random(seed))
@@ -75,7 +75,7 @@ def test_a_dimension_has_the_value_text_and_bounds_of_what_it_stands_for(seed: i
     assert hash(parsed(str(dim))) == hash(dim)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(100))
 def test_substitution_is_evaluation_in_steps(seed: int) -> None:
     rng = random.Random(seed)
@@ -89,7 +89,7 @@ def test_substitution_is_evaluation_in_steps(seed: int) -> None:
     assert dims.free_symbols(replaced) <= {"n", "m", "k"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(100))
 def test_bounds_hold_in_narrower_ranges(seed: int) -> None:
     dim, plain = random_dim(random.Random(seed))

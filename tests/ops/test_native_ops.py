@@ -55,7 +55,7 @@ def test_no_op_is_left_out() -> None:
         assert samples_of(OPS[name]), f"{name} has no samples"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fn", all_functions())
 def test_a_scalar_function(fn: str) -> None:
     """It has its meaning in every number of lanes, on each combination of dtypes."""

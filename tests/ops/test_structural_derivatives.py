@@ -289,7 +289,7 @@ def test_symbolic_sizes(name: str, attrs: dict[str, Any]) -> None:
 # Linear algebra -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5, kind=lambda dtype, **_: str(dtype))
+@pytest.mark.sampled(10, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_carried_size_is_an_integer_of_the_loop() -> None:
         assert flat.size_values[size] is node.outputs[0] and node.outputs[0].type == PYINT
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_size_symbol_has_one_meaning(seed: int) -> None:
     graph, _ = random_flow(seed, effects=seed % 2 == 1)

@@ -73,7 +73,7 @@ def test_loops_do_what_numpy_does(f: Function) -> None:
         assert jitted.report().compiles and not jitted.report().fallbacks
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("limits", LIMITS[:2])
 @pytest.mark.parametrize("f", RUNS)
@@ -108,7 +108,7 @@ def test_long_and_short_sums_have_the_same_bits(m: int, n: int, dtype: str) -> N
     assert_same(found[2], before[0])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("m, n", [(16, 16), (63, 33), (64, 47), (65, 70), (513, 40), (1100, 21)])
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("known", [True, False])

@@ -65,7 +65,7 @@ def edge_inputs(graph: Graph) -> list[Any]:
     return out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_pass_keeps_every_bit(seed: int) -> None:
     graph, inputs = random_graph(seed)
@@ -77,7 +77,7 @@ def test_every_pass_keeps_every_bit(seed: int) -> None:
         assert_same(expected, evaluate(graph, inputs), where=step.__name__)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_pass_finds_nothing_the_second_time(seed: int) -> None:
     graph, _ = random_graph(seed)

@@ -193,7 +193,7 @@ def in_turns(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return a[1:] @ x + b[1:, 1:] @ x[1:]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("n", [2, 5, 12])
 @pytest.mark.parametrize(

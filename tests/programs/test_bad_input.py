@@ -39,7 +39,7 @@ def agree(case: Case, jitted: Any, args: tuple[object, ...]) -> None:
     assert "TJ013" not in str(jitted.report()), str(jitted.report())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @EACH
 @OBJECT_WARNINGS
 def test_after_a_good_call(case: Case) -> None:
@@ -54,7 +54,7 @@ def test_after_a_good_call(case: Case) -> None:
             raise
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @EACH
 @OBJECT_WARNINGS
 def test_as_the_first_call(case: Case) -> None:

@@ -68,14 +68,14 @@ def assert_every_way_agrees(graph: Graph, inputs: list[Any]) -> None:
             assert_same([expected[k] for k in plain], [found[0][k] for k in plain], where=str(way))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs(seed: int) -> None:
     graph, inputs = random_flow(seed)
     assert_every_way_agrees(fuse(graph) if seed % 3 == 0 else graph, inputs)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_with_effects(seed: int) -> None:
     """Texts and the first error are those of the program's order."""

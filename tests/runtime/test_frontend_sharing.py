@@ -86,7 +86,7 @@ RESULTS: list[F] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(RESULTS)))
 def test_results_share_memory_where_numpys_do(k: int) -> None:
     f = RESULTS[k]
@@ -97,7 +97,7 @@ def test_results_share_memory_where_numpys_do(k: int) -> None:
     assert_parity(f, X * (1 + 2j), jitted=jitted)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(RESULTS)))
 def test_common_layouts_are_compiled(k: int) -> None:
     for x in (X, np.asfortranarray(X)):

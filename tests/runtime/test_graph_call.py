@@ -33,7 +33,7 @@ def exact_part(graph: Graph) -> Graph:
     return Graph(graph.name, graph.sizes, graph.inputs, graph.nodes, tuple(values[-8:]))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_exact_graphs_agree_to_the_last_bit(seed: int) -> None:
     graph, inputs = random_graph(seed)

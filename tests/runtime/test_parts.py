@@ -124,7 +124,7 @@ def named(name: str) -> Any:
     return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "name, make", SAMPLES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(SAMPLES)]
 )

@@ -56,7 +56,7 @@ ULPS: dict[str, Any] = {"parity": "ulp", "ulp": 8}
 NATIVE: dict[str, Any] = {"parity": "order", "ulp": 64}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_batches_of_programs_are_their_lanes(program: Program) -> None:
     graph = traced(program)
@@ -150,7 +150,7 @@ def test_batches_of_batches(program: Program) -> None:
             assert_same(expected[j][k], np.asarray(out)[j], **ULPS)
 
 
-@pytest.mark.sampled(5, kind=lambda program, **_: program.function.__name__)
+@pytest.mark.sampled(10, kind=lambda program, **_: program.function.__name__)
 @pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_no_lanes_and_one(program: Program, size: int) -> None:

@@ -64,7 +64,7 @@ def test_each_row_of_the_table_has_its_cases() -> None:
     assert sum(ROWS.values()) == len(CASES)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(CASES)))
 @pytest.mark.parametrize("eager", [False, True], ids=["compiled", "eager"])
 def test_values(k: int, eager: bool) -> None:

@@ -79,7 +79,7 @@ def _check(program: Program, gradient: Callable[..., Any], what: str, stores: bo
                 assert np.asarray(a).dtype == np.asarray(b).dtype, what
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @ALL
 def test_the_gradient_by_evaluation(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -87,7 +87,7 @@ def test_the_gradient_by_evaluation(program: Program) -> None:
     _check(program, Compiled(lambda *args: gradient(*args)), "evaluated", stores=False)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @ALL
 def test_the_compiled_gradient(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -97,7 +97,7 @@ def test_the_compiled_gradient(program: Program) -> None:
     assert reasons == [program.eager] * bool(program.eager), gradient.report()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @ALL
 def test_the_gradient_op_by_op(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -106,7 +106,7 @@ def test_the_gradient_op_by_op(program: Program) -> None:
         _check(program, gradient, "op by op")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @ALL
 def test_tangents_and_cotangents_agree(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -128,7 +128,7 @@ def test_tangents_and_cotangents_agree(program: Program) -> None:
         assert abs(float(tangent) - np.sum(terms)) <= eps * size
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @ALL
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse and reverse over reverse mode give what differences of gradients do."""

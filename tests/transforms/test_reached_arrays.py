@@ -97,7 +97,7 @@ def eagerly(run):
         return run()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("way", WAYS)
 def test_another_way_to_an_argument_that_is_stored_into(way):
     make, read = WAYS[way]

@@ -57,7 +57,7 @@ def _through_doubles(case: Case) -> bool:
         return False
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=str)
 @pytest.mark.parametrize("name", _CASES)
 def test_ptx(name: str, capability: tuple[int, int]) -> None:
@@ -141,7 +141,7 @@ def _run_here(case: Case, operands: Sequence[Array]) -> Array:
     return out
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("name", _EXACT)
 def test_the_code_on_this_machine_has_the_bits_of_the_native_code(name: str) -> None:
     case = _CASES[name]

@@ -53,7 +53,7 @@ def test_casts(dtype: str) -> None:
     check([case for case in _CASES if case[1][0] == dtype and case[0] == "cast"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(SOURCES - {"gcd", "integer_power", "power_exceeds"}))
 def test_functions_in_source_have_the_bits_of_the_definition(name: str, dtype: str) -> None:

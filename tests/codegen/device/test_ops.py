@@ -50,7 +50,7 @@ class _Collecting(DeviceNode):
         return program
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", NAMES)
 def test_machine_code_of_an_op(name: str, request: pytest.FixtureRequest) -> None:
     """The kernels of its samples compile, without a device; a run compiles some of them."""

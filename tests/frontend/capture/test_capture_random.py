@@ -208,7 +208,7 @@ def outcome(f: Any) -> tuple[str, Any]:
         return type(e).__name__, None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(120))
 def test_random_program(seed: int, tmp_path: Path) -> None:
     text = Writer(seed).program()

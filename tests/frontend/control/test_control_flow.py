@@ -52,7 +52,7 @@ def _check(f: Callable[..., Any], jitted: Any) -> None:
         assert_same(plain, compiled)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("f", COMPILED, ids=lambda f: f.__name__)
 def test_native_code_agrees_with_python(f: Callable[..., Any]) -> None:
     jitted = tracejit.jit(f, strict=True)

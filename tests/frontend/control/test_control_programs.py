@@ -47,7 +47,7 @@ def test_programs_are_many_and_have_names() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @NAMED
 def test_calls_take_every_path(program: Program) -> None:
     """Each line of the program runs in plain Python, but for those that say `never`."""
@@ -61,7 +61,7 @@ def test_calls_take_every_path(program: Program) -> None:
     assert len(program.calls) >= 2
 
 
-@pytest.mark.sampled(30, kind=lambda program: program.theme, always=FINDINGS)
+@pytest.mark.sampled(60, kind=lambda program: program.theme, always=FINDINGS)
 @NAMED
 def test_native(program: Program) -> None:
     """Every call twice, on one compiled function; nothing runs eagerly that should not."""
@@ -84,7 +84,7 @@ def test_native(program: Program) -> None:
         assert program.repeats or report.bailouts <= raised, str(report)
 
 
-@pytest.mark.sampled(20, kind=lambda program: program.theme)
+@pytest.mark.sampled(40, kind=lambda program: program.theme)
 @NAMED
 def test_readers(program: Program) -> None:
     """The graph, and its dataflow form, mean what the program means."""

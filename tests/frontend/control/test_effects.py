@@ -39,7 +39,7 @@ def printed() -> Printed:
     return Printed()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_natively(f, printed: Printed) -> None:
     jitted = tracejit.jit(f)
@@ -50,7 +50,7 @@ def test_natively(f, printed: Printed) -> None:
     assert f in BAILING or jitted.report().bailouts == 0
 
 
-@pytest.mark.sampled(5, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(10, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("f", "k"), CALLS)
 def test_readers(f, k: int, reader: str, printed: Printed) -> None:

@@ -28,7 +28,7 @@ def test_each_function_has_a_sample() -> None:
     assert {function_named(name) for name in s.CALLS} >= FOLLOWED
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", s.CALLS)
 def test_results_are_those_of_the_call(name: str) -> None:
     f, x = s.CALLS[name]
@@ -155,7 +155,7 @@ def test_points_in_order_are_met_one_by_one(form: str) -> None:
     np.testing.assert_allclose(slope[inside], steps[inside], rtol=1e-12)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("m", range(1, 20))
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions_of_any_length(m: int, mode: Any) -> None:

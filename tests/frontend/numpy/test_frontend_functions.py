@@ -239,7 +239,7 @@ MATRICES: list[F] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(MATRICES)))
 def test_function_of_a_matrix(k: int) -> None:
     f = MATRICES[k]
@@ -410,7 +410,7 @@ def test_unknown_functions_are_refused() -> None:
         assert refused(f, X) == code
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("k", range(len(MATRICES)))
 def test_stores_through_a_flattened_result_reach_it_as_in_numpy(k: int) -> None:
     """Whether `y.reshape(-1)` is a view depends on how NumPy lays out `y`: known, or refused."""

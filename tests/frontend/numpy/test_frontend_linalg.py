@@ -82,7 +82,7 @@ ORDER: list[F] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", range(len(ORDER)))
 def test_products(k: int) -> None:
     for dtype in ("f8", "f4", "c16", "i4"):

@@ -68,7 +68,7 @@ def promoted_to_object(f: Any, *operands: Any) -> bool:
     return any(r.dtype not in DTYPES.values() for r in results)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("f", UFUNCS, ids=lambda f: f.__name__)
 def test_ufunc_on_every_dtype(f: Any) -> None:
     tested = 0
@@ -97,7 +97,7 @@ BINARY = [np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.
 BINARY += [np.floor_divide, np.remainder, np.bitwise_and, np.left_shift, np.equal, np.hypot]
 
 
-@pytest.mark.sampled(8, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(16, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("scalar", SCALARS, ids=repr)
 @pytest.mark.parametrize("f", BINARY, ids=lambda f: f.__name__)
 def test_promotion_of_arrays_and_constants(f: Any, scalar: Any) -> None:
@@ -113,7 +113,7 @@ def test_promotion_of_arrays_and_constants(f: Any, scalar: Any) -> None:
                 check(call, (np.asarray(x[0]),), modes=("static",), **parity(f))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("scalar", SCALARS, ids=repr)
 @pytest.mark.parametrize("f", BINARY, ids=lambda f: f.__name__)
 def test_promotion_of_arrays_and_traced_scalars(f: Any, scalar: Any) -> None:

@@ -34,7 +34,7 @@ def exactly(x: Any) -> Any:
     return type(x), repr(x)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("f", SAMPLES, ids=lambda f: f.__name__)
 def test_sets_are_python_s(f: Any) -> None:
     compiled = tracejit.jit(f)

@@ -107,7 +107,7 @@ def assert_compiled(g: Any) -> None:
     assert not _SAVED
 
 
-@pytest.mark.sampled(8, kind=lambda name, **_: name)
+@pytest.mark.sampled(16, kind=lambda name, **_: name)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name, (kinds, _) in PROGRAMS.items() for kind in kinds]
 )

@@ -22,7 +22,7 @@ from tests.transforms.gradient_programs import PROGRAMS as OTHERS
 CONTEXTS: tuple[Callable[[], Any], ...] = (tracejit.eager, lambda: np.errstate(all="raise"))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [*PROGRAMS, *EAGER])
 def test_runs_operation_by_operation_know_what_is_compiled(name: str) -> None:
     f = (PROGRAMS | EAGER)[name]
