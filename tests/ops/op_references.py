@@ -324,6 +324,19 @@ def _(inputs, attrs):
     return out[..., 0] if b.ndim == 1 else out
 
 
+@reference("contract")
+def _(inputs, attrs):
+    shape = attrs["shape"]
+    out = np.zeros(shape, inputs[0].dtype)
+    for place in np.ndindex(*shape, *attrs["summed"]):
+        a, b = (
+            x[tuple(offset + np.dot(steps, place) for offset, steps in places)]
+            for x, places in zip(inputs, (attrs["left"], attrs["right"]), strict=True)
+        )
+        out[place[: len(shape)]] += a * b
+    return out
+
+
 @reference("matmul_both")
 def _(inputs, attrs):
     a, p, r = inputs

@@ -47,6 +47,7 @@ STAGES: dict[str, Rule] = {
     "load_forwarding": _unfused,
     "matmul_forms": _unfused,
     "pair_products": _unfused,
+    "contractions": _unfused,
     "signed_zeros": _unfused,
     "distribute": _unfused,
     "early_checks": _unfused,

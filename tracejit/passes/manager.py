@@ -23,6 +23,7 @@ from tracejit.passes.loops.hoist_checks import hoist_checks
 from tracejit.passes.loops.licm import licm
 from tracejit.passes.loops.load_forwarding import load_forwarding
 from tracejit.passes.simplify.barriers import remove_barriers
+from tracejit.passes.simplify.contractions import contractions
 from tracejit.passes.simplify.cse import cse
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.fold import fold
@@ -54,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     load_forwarding,  # once all places are known that can be
     pair_products,  # when it is known what else reads a matrix; a sum, not a product, can fuse
     matmul_forms,  # once an operand is either computed here or lies in memory
+    contractions,  # once no product has another form, and nothing moves views any more
     signed_zeros,  # once nothing moves products away from their sums
     distribute,  # when sums have their last form
     early_checks,  # once it is known which indices are left, and nothing moves nodes any more

@@ -10,8 +10,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tracejit.codegen.lowering.reshapes import groups, row_steps
 from tracejit.errors import GraphError
+from tracejit.ir.axis_groups import groups, row_steps
 from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (

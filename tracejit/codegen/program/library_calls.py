@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.contractions import emit_contraction
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.masks import emit_masked
 from tracejit.codegen.program.sorting import emit_sort
@@ -22,6 +23,7 @@ from tracejit.codegen.support.routines import array_of, helper_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.contraction import Contract
 from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
 from tracejit.ops.array.masks import Compress, TruePositions
 from tracejit.ops.array.sorting import ArgSort, Sort
@@ -38,6 +40,9 @@ def emit_library(e: ProgramContext, node: Node) -> bool:
         return True
     if isinstance(node.op, (Sort, ArgSort)):
         return emit_sort(e, node)
+    if isinstance(node.op, Contract):
+        emit_contraction(e, node)
+        return True
     name = helper_of(node)
     if name is None:
         return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tracejit.codegen.support.blas import HELPERS, helper_address
+from tracejit.codegen.support.contractions import contraction_scratch
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.contraction import Contract
 from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
 from tracejit.ops.array.sorting import ArgSort, Sort
 
@@ -59,6 +61,8 @@ def scratch_sizes(node: Node) -> list[Dim]:
         t, axis = array_of(node.inputs[0]), node.attrs["axis"]
         items = [t.dtype.itemsize] + [8] * isinstance(node.op, ArgSort)
         return [] if axis == t.ndim - 1 else [t.shape[axis] * item for item in items]
+    if isinstance(node.op, Contract):
+        return contraction_scratch(node)
     if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
         return []
     a = array_of(node.inputs[0])

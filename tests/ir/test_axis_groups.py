@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.codegen.lowering.reshapes import groups
+from tracejit.ir.axis_groups import groups
 from tracejit.ir.dims import Dim, prod, symbol
 
 N, M = symbol("n"), symbol("m")

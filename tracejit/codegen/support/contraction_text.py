@@ -1,0 +1,559 @@
+"""Products of two strided arrays summed, as LLVM text: packed panels and a kernel of tiles.
+
+    C[rows_c[i] + columns_c[j]] = sum over p of A[rows_a[i] + sums_a[p]] B[columns_b[j] + sums_b[p]]
+
+The tables count elements. A matrix product is the case in which they are multiples of a stride; in
+a convolution the windows of an image overlap, and no copy of them is ever whole: a block of B goes
+to a panel that stays in cache, lane by lane of a vector, then blocks of A, and a kernel adds up
+tiles of C in registers. The arrangement is that of Goto and van de Geijn, "Anatomy of
+high-performance matrix multiplication", ACM TOMS 34 (2008). `DEPTH` products at a time are added in
+order, by fused multiply-adds where the machine has them, and the totals of such blocks in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracejit.codegen.llvm.engine import HostTarget
+from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type
+from tracejit.codegen.llvm.text import FunctionBuilder, Module
+
+__all__ = ["COLUMNS", "DEPTH", "PARAMETERS", "ROWS", "contraction_text", "scratch_bytes"]
+
+#: Terms of a sum that are added before the total goes to memory.
+DEPTH = 256
+#: Columns of B, and rows of A, that are packed at a time: blocks for the second level of cache.
+COLUMNS, ROWS = 768, 64
+
+PARAMETERS = (
+    ("ptr", "%c"),
+    ("ptr", "%a"),
+    ("ptr", "%b"),
+    ("ptr", "%rows_a"),
+    ("ptr", "%rows_c"),
+    ("i64", "%m"),
+    ("ptr", "%columns_b"),
+    ("ptr", "%columns_c"),
+    ("i64", "%n"),
+    ("ptr", "%sums_a"),
+    ("ptr", "%sums_b"),
+    ("i64", "%k"),
+    ("ptr", "%scratch"),
+)
+
+
+def scratch_bytes(itemsize: int) -> int:
+    """The memory that the packed panels need."""
+    return DEPTH * (COLUMNS + ROWS) * itemsize
+
+
+def contraction_text(name: str, dtype: str, target: HostTarget) -> str:
+    """The module of the function `name` with `PARAMETERS`, for f32 or f64; it returns nothing."""
+    module = Module(target)
+    _Contraction(module, name, dtype).write()
+    return module.text()
+
+
+class _Contraction:
+    def __init__(self, module: Module, name: str, dtype: str) -> None:
+        target = module.target
+        self.module, self.name, self.dtype = module, name, dtype
+        self.size = bits(dtype) // 8
+        self.width = target.vector_bits // 8 // self.size
+        #: Rows of a tile, and vectors of its columns: with both operands they fill the registers.
+        self.rows, self.vectors = (8, 3) if target.vector_bits == 512 else (4, 3)
+        if target.vector_bits < 256:
+            self.vectors = 2
+        self.fma = "fma" if target.has_fma else "fmuladd"
+
+    def write(self) -> None:
+        self._offsets()
+        for vectors in range(1, self.vectors + 1):
+            self._tile_kernel(vectors)
+        for width in {self.rows, self.width}:
+            self._pack(width)
+        self._flush()
+        self._blocks()
+
+    # Addresses --------------------------------------------------------------------------------
+
+    def _at(self, fb: FunctionBuilder, base: str, index: str) -> str:
+        return fb.emit(f"getelementptr {memory_type(self.dtype)}, ptr {base}, i64 {index}")
+
+    def _entry(self, fb: FunctionBuilder, table: str, index: str) -> str:
+        at = fb.emit(f"getelementptr i64, ptr {table}, i64 {index}")
+        return fb.emit(f"load i64, ptr {at}")
+
+    def _begin(self, name: str, params: Sequence[tuple[str, str]]) -> FunctionBuilder:
+        return FunctionBuilder(self.module, f"{self.name}.{name}", list(params))
+
+    def _call(self, fb: FunctionBuilder, name: str, *arguments: str) -> None:
+        fb.line(f"call void @{self.name}.{name}({', '.join(arguments)})")
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def _offsets(self) -> None:
+        """The offsets of all places of a nest of loops, the last counting fastest.
+
+        `axes` holds the size and the step of each, and then a size of 0.
+        """
+        params = [("ptr", "%table"), ("ptr", "%axes")]
+        fb = FunctionBuilder(self.module, f"{self.name}_offsets", params, linkage="")
+        fb.line("store i64 0, ptr %table")
+
+        def axis(n: str, known: list[str]) -> list[str]:
+            count, _ = known
+            at = fb.integer("mul", n, "2")
+            size, step = (
+                self._entry(fb, "%axes", at),
+                self._entry(fb, "%axes", fb.integer("add", at, "1")),
+            )
+            longer = fb.integer("mul", count, size)
+
+            # From the last place on, none is overwritten before it has been read.
+            def place(back: str, _: list[str]) -> list[str]:
+                e = fb.integer("sub", fb.integer("sub", count, "1"), back)
+                first = self._entry(fb, "%table", e)
+                begin = fb.integer("mul", e, size)
+
+                def one(q: str, _: list[str]) -> list[str]:
+                    at = fb.emit(
+                        f"getelementptr i64, ptr %table, i64 {fb.integer('add', begin, q)}"
+                    )
+                    moved = fb.integer("add", first, fb.integer("mul", q, step))
+                    fb.line(f"store i64 {moved}, ptr {at}")
+                    return []
+
+                fb.do_while("0", size, "1", (), one)
+                return []
+
+            fb.do_while("0", count, "1", (), place)
+            following = self._entry(fb, "%axes", fb.integer("add", at, "2"))
+            return [longer, fb.emit(f"icmp eq i64 {following}, 0")]
+
+        some = fb.emit(f"icmp ne i64 {self._entry(fb, '%axes', '0')}, 0")
+
+        def all_axes() -> list[str]:
+            begin = [("i64", "1"), ("i1", "false")]
+            fb.do_while("0", str(2**62), "1", begin, axis, lambda known: known[1])
+            return []
+
+        fb.if_then(some, (), all_axes)
+        fb.ret()
+        fb.finish()
+
+    # The kernel -------------------------------------------------------------------------------
+
+    def _tile_kernel(self, vectors: int) -> None:
+        """tile[r][v][j] = sum over p < k of a[p][r] * b[v][p][j]; b[1] begins at b + pitch."""
+        params = (("ptr", "%a"), ("ptr", "%b"), ("i64", "%pitch"), ("i64", "%k"), ("ptr", "%tile"))
+        fb = self._begin(f"tile{vectors}", params)
+        s, one = Lanes(fb, self.width), Lanes(fb)
+        kind = s.type(self.dtype)
+        streams = ["%b"]
+        for _ in range(vectors - 1):
+            streams.append(self._at(fb, streams[-1], "%pitch"))
+
+        def step(p: str, sums: Sequence[str]) -> list[str]:
+            row = self._at(fb, "%a", fb.integer("mul", p, str(self.rows)))
+            column = fb.integer("mul", p, str(self.width))
+            right = []
+            for stream in streams:
+                at = self._at(fb, stream, column)
+                right.append(fb.emit(f"load {kind}, ptr {at}, align {self.size}"))
+            out = list(sums)
+            for r in range(self.rows):
+                at = self._at(fb, row, str(r))
+                x = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
+                left = s.splat(x, self.dtype)
+                for v in range(vectors):
+                    n = r * vectors + v
+                    out[n] = s.intrinsic(self.fma, self.dtype, left, right[v], out[n])
+            return out
+
+        zeros = [s.const(0.0, self.dtype)] * (self.rows * vectors)
+        kinds = [kind] * len(zeros)
+        carried = list(zip(kinds, zeros, strict=True))
+        pairs = fb.integer("and", "%k", "-2")
+
+        def two(p: str, sums: list[str]) -> list[str]:
+            return step(fb.integer("add", p, "1"), step(p, sums))
+
+        sums = fb.if_then(
+            fb.less("0", pairs), carried, lambda: fb.do_while("0", pairs, "2", carried, two)
+        )
+        odd = list(zip(kinds, sums, strict=True))
+        sums = fb.if_then(fb.less(pairs, "%k"), odd, lambda: step(pairs, sums))
+        for n, total in enumerate(sums):
+            at = self._at(fb, "%tile", str(n * self.width))
+            fb.line(f"store {kind} {total}, ptr {at}, align {self.size}")
+        fb.ret()
+        fb.finish()
+
+    # Packing ----------------------------------------------------------------------------------
+
+    def _pack(self, width: int) -> None:
+        """to[g][p][lane] = from[lanes[g * width + lane] + sums[p]], `pitch` elements a group.
+
+        Lanes from `n` on are left unread; what the panel holds for them is 0.
+        """
+        params = (
+            ("ptr", "%to"),
+            ("ptr", "%from"),
+            ("ptr", "%lanes"),
+            ("i64", "%n"),
+            ("ptr", "%sums"),
+            ("i64", "%k"),
+            ("i64", "%pitch"),
+        )
+        fb = self._begin(f"pack{width}", params)
+
+        def group(first: str, moved: list[str]) -> list[str]:
+            (to,) = moved
+            _Group(self, fb, width, first, to).write()
+            return [self._at(fb, to, "%pitch")]
+
+        fb.do_while("0", "%n", str(width), [("ptr", "%to")], group)
+        fb.ret()
+        fb.finish()
+
+    # Results ----------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Store a tile of `rows` by `n`, or with `%more` add it to what is there."""
+        params = (
+            ("ptr", "%c"),
+            ("ptr", "%rows"),
+            ("i64", "%m"),
+            ("ptr", "%columns"),
+            ("i64", "%n"),
+            ("ptr", "%tile"),
+            ("i64", "%pitch"),
+            ("i1", "%more"),
+        )
+        fb = self._begin("flush", params)
+        s, one = Lanes(fb, self.width), Lanes(fb)
+
+        def store(lanes: Lanes, to: str, value: str) -> None:
+            kind = lanes.type(self.dtype)
+
+            def added() -> list[str]:
+                old = fb.emit(f"load {kind}, ptr {to}, align {self.size}")
+                return [lanes.op("fadd", self.dtype, old, value)]
+
+            (total,) = fb.if_then("%more", [(kind, value)], added)
+            fb.line(f"store {kind} {total}, ptr {to}, align {self.size}")
+
+        def vector(j: str, _: list[str]) -> list[str]:
+            left = fb.integer("sub", "%n", j)
+            full = fb.emit(f"icmp sge i64 {left}, {self.width}")
+            first = self._entry(fb, "%columns", j)
+            count = fb.emit(f"call i64 @llvm.smin.i64(i64 {left}, i64 {self.width})")
+            fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+            last = self._entry(fb, "%columns", fb.integer("add", fb.integer("add", j, count), "-1"))
+            span = fb.integer("sub", last, first)
+            dense = fb.emit(f"icmp eq i64 {span}, {self.width - 1}")
+            whole = fb.emit(f"and i1 {full}, {dense}")
+
+            def row(r: str, _: list[str]) -> list[str]:
+                base = self._at(fb, "%c", self._entry(fb, "%rows", r))
+                place = fb.integer("add", fb.integer("mul", r, "%pitch"), j)
+                source = self._at(fb, "%tile", place)
+                at_once, singly, done = (fb.fresh_label(x) for x in ("vector", "lanes", "done"))
+                fb.cond_br(whole, at_once, singly)
+                fb.block(at_once)
+                value = fb.emit(f"load {s.type(self.dtype)}, ptr {source}, align {self.size}")
+                store(s, self._at(fb, base, first), value)
+                fb.br(done)
+                fb.block(singly)
+
+                def lane(q: str, _: list[str]) -> list[str]:
+                    offset = self._entry(fb, "%columns", fb.integer("add", j, q))
+                    at = self._at(fb, source, q)
+                    element = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
+                    store(one, self._at(fb, base, offset), element)
+                    return []
+
+                fb.do_while("0", count, "1", (), lane)
+                fb.br(done)
+                fb.block(done)
+                return []
+
+            fb.do_while("0", "%m", "1", (), row)
+            return []
+
+        fb.do_while("0", "%n", str(self.width), (), vector)
+        fb.ret()
+        fb.finish()
+
+    # The loops around -------------------------------------------------------------------------
+
+    def _blocks(self) -> None:
+        fb = FunctionBuilder(self.module, self.name, PARAMETERS, linkage="")
+        tile = fb.alloca(
+            f"[{self.rows * self.vectors * self.width} x {memory_type(self.dtype)}]", 64
+        )
+        packed_a = self._at(fb, "%scratch", str(DEPTH * COLUMNS))
+        fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+
+        def upto(begin: str, end: str, most: int) -> str:
+            left = fb.integer("sub", end, begin)
+            return fb.emit(f"call i64 @llvm.smin.i64(i64 {left}, i64 {most})")
+
+        def table(name: str, at: str) -> str:
+            return fb.emit(f"getelementptr i64, ptr %{name}, i64 {at}")
+
+        def columns(j: str, _: list[str]) -> list[str]:
+            n = upto(j, "%n", COLUMNS)
+
+            def depth(p: str, _: list[str]) -> list[str]:
+                k = upto(p, "%k", DEPTH)
+                more = fb.less("0", p)
+                self._call(
+                    fb,
+                    f"pack{self.width}",
+                    "ptr %scratch",
+                    "ptr %b",
+                    f"ptr {table('columns_b', j)}",
+                    f"i64 {n}",
+                    f"ptr {table('sums_b', p)}",
+                    f"i64 {k}",
+                    f"i64 {DEPTH * self.width}",
+                )
+
+                def rows(i: str, _: list[str]) -> list[str]:
+                    m = upto(i, "%m", ROWS)
+                    self._call(
+                        fb,
+                        f"pack{self.rows}",
+                        f"ptr {packed_a}",
+                        "ptr %a",
+                        f"ptr {table('rows_a', i)}",
+                        f"i64 {m}",
+                        f"ptr {table('sums_a', p)}",
+                        f"i64 {k}",
+                        f"i64 {DEPTH * self.rows}",
+                    )
+                    self._tiles(
+                        fb, tile, packed_a, table("rows_c", i), m, table("columns_c", j), n, k, more
+                    )
+                    return []
+
+                fb.do_while("0", "%m", str(ROWS), (), rows)
+                return []
+
+            fb.do_while("0", "%k", str(DEPTH), (), depth)
+            return []
+
+        fb.do_while("0", "%n", str(COLUMNS), (), columns)
+        fb.ret()
+        fb.finish()
+
+    def _tiles(
+        self,
+        fb: FunctionBuilder,
+        tile: str,
+        packed: str,
+        rows: str,
+        m: str,
+        columns: str,
+        n: str,
+        k: str,
+        more: str,
+    ) -> None:
+        """All tiles of a block: as wide as the columns that are left allow, four as two and two."""
+
+        def row(i: str, _: list[str]) -> list[str]:
+            left = self._at(fb, packed, fb.integer("mul", i, str(DEPTH)))
+            in_rows = fb.emit(f"getelementptr i64, ptr {rows}, i64 {i}")
+            height = fb.emit(
+                f"call i64 @llvm.smin.i64(i64 {fb.integer('sub', m, i)}, i64 {self.rows})"
+            )
+            head, after = fb.fresh_label("tiles"), fb.fresh_label("after")
+            before = fb.label
+            fb.br(head)
+            fb.block(head)
+            phi = fb.insertion_point()
+            j = fb.fresh("j")
+            rest = fb.integer("sub", n, j)
+            have = fb.emit(f"udiv i64 {fb.integer('add', rest, str(self.width - 1))}, {self.width}")
+            right = self._at(fb, "%scratch", fb.integer("mul", j, str(DEPTH)))
+            in_columns = fb.emit(f"getelementptr i64, ptr {columns}, i64 {j}")
+            wide, next_label = [], fb.fresh_label("next")
+
+            def use(vectors: int) -> None:
+                width = vectors * self.width
+                self._call(
+                    fb,
+                    f"tile{vectors}",
+                    f"ptr {left}",
+                    f"ptr {right}",
+                    f"i64 {DEPTH * self.width}",
+                    f"i64 {k}",
+                    f"ptr {tile}",
+                )
+                count = fb.emit(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {width})")
+                self._call(
+                    fb,
+                    "flush",
+                    "ptr %c",
+                    f"ptr {in_rows}",
+                    f"i64 {height}",
+                    f"ptr {in_columns}",
+                    f"i64 {count}",
+                    f"ptr {tile}",
+                    f"i64 {width}",
+                    f"i1 {more}",
+                )
+                wide.append((str(width), fb.label))
+                fb.br(next_label)
+
+            labels = [fb.fresh_label("wide") for _ in range(self.vectors)]
+            cases = [f"i64 1, label %{labels[0]}", f"i64 2, label %{labels[1]}"]
+            if self.vectors > 2:
+                cases.append(f"i64 4, label %{labels[1]}")
+            fb.line(f"switch i64 {have}, label %{labels[-1]} [ {' '.join(cases)} ]")
+            for k_, label in enumerate(labels):
+                fb.block(label)
+                use(k_ + 1)
+            fb.block(next_label)
+            moved = fb.phi("i64", wide)
+            following = fb.integer("add", j, moved)
+            more_left = fb.less(following, n)
+            phi.lines.append(f"  {j} = phi i64 [ 0, %{before} ], [ {following}, %{fb.label} ]")
+            fb.cond_br(more_left, head, after)
+            fb.block(after)
+            return []
+
+        fb.do_while("0", m, str(self.rows), (), row)
+
+
+class _Group:
+    """The code that packs one vector of lanes: a run in memory, two runs, or lanes anywhere."""
+
+    def __init__(
+        self, c: _Contraction, fb: FunctionBuilder, width: int, first: str, to: str
+    ) -> None:
+        self.c, self.fb, self.width, self.first, self.to = c, fb, width, first, to
+        self.s = Lanes(fb, width)
+        self.flags = self.s.of("i1")
+        self.wide = self.s.of("i64")
+
+    def write(self) -> None:
+        fb, width = self.fb, self.width
+        left = fb.integer("sub", "%n", self.first)
+        valid = self._less(self.s.counting("i64"), self._spread(left))
+        at = fb.emit(f"getelementptr i64, ptr %lanes, i64 {self.first}")
+        offsets = self._masked("i64", 8, at, valid)
+        start = fb.emit(f"extractelement {self.wide} {offsets}, i64 0")
+        off = self._not(self._run(offsets, start, "0"))
+        beyond = self._and(off, valid)
+        word = fb.emit(f"bitcast {self.flags} {beyond} to i{width}")
+        at_once = fb.emit(f"icmp eq i{width} {word}, 0")
+        whole = fb.emit(f"icmp sge i64 {left}, {width}")
+        dense = fb.emit(f"and i1 {at_once}, {whole}")
+        labels = [fb.fresh_label(x) for x in ("dense", "ragged", "runs", "anywhere", "packed")]
+        is_dense, ragged, runs, anywhere, packed = labels
+        fb.cond_br(dense, is_dense, ragged)
+        fb.block(is_dense)
+        self._each(lambda place: self._load(fb.integer("add", place, start)))
+        fb.br(packed)
+        fb.block(ragged)
+        # The second run begins where the first ends; lanes of neither are anywhere.
+        fb.module.declare(f"llvm.cttz.i{width}", f"i{width}", [f"i{width}", "i1"])
+        zeros = fb.emit(f"call i{width} @llvm.cttz.i{width}(i{width} {word}, i1 false)")
+        wide = "i64"
+        number = fb.emit(f"zext i{width} {zeros} to {wide}") if width < 64 else zeros
+        inside = fb.emit(f"call i64 @llvm.umin.i64(i64 {number}, i64 {width - 1})")
+        fb.module.declare("llvm.umin.i64", "i64", ["i64", "i64"])
+        again = fb.emit(f"extractelement {self.wide} {offsets}, i64 {inside}")
+        second_start = fb.integer("sub", again, inside)
+        in_first = self._less(self.s.counting("i64"), self._spread(number))
+        in_second = self._and(self._not(in_first), valid)
+        stray = self._and(in_second, self._not(self._run(offsets, second_start, "0")))
+        two = fb.emit(f"icmp eq i{width} {self._word(stray)}, 0")
+        in_first = self._and(in_first, valid)
+        fb.cond_br(two, runs, anywhere)
+        fb.block(runs)
+
+        def both(place: str) -> str:
+            kind, size = memory_type(self.c.dtype), self.c.size
+            ends = [
+                self.c._at(fb, "%from", fb.integer("add", place, base))
+                for base in (start, second_start)
+            ]
+            one = self._masked(kind, size, ends[0], in_first)
+            return self._masked(kind, size, ends[1], in_second, one)
+
+        self._each(both)
+        fb.br(packed)
+        fb.block(anywhere)
+        self._each(lambda place: self._gather(place, offsets, valid))
+        fb.br(packed)
+        fb.block(packed)
+
+    def _each(self, load: Callable[[str], str]) -> None:
+        """Load and store the lanes of every term of the sum."""
+        fb, kind = self.fb, self.s.type(self.c.dtype)
+
+        def body(p: str, _: list[str]) -> list[str]:
+            value = load(self.c._entry(fb, "%sums", p))
+            at = self.c._at(fb, self.to, fb.integer("mul", p, str(self.width)))
+            fb.line(f"store {kind} {value}, ptr {at}, align {self.c.size}")
+            return []
+
+        fb.do_while("0", "%k", "1", (), body)
+
+    def _load(self, place: str) -> str:
+        at = self.c._at(self.fb, "%from", place)
+        kind = self.s.type(self.c.dtype)
+        return self.fb.emit(f"load {kind}, ptr {at}, align {self.c.size}")
+
+    def _gather(self, place: str, offsets: str, valid: str) -> str:
+        fb, kind, size = self.fb, memory_type(self.c.dtype), self.c.size
+        base = self.c._at(fb, "%from", place)
+        pointers = fb.emit(f"getelementptr {kind}, ptr {base}, {self.wide} {offsets}")
+        vector, addresses = self.s.of(kind), self.s.of("ptr")
+        suffix = {"float": "f32", "double": "f64"}[kind]
+        symbol = fb.module.declare(
+            f"llvm.masked.gather.v{self.width}{suffix}.v{self.width}p0",
+            vector,
+            [addresses, self.flags, vector],
+        )
+        return fb.emit(
+            f"call {vector} {symbol}({addresses} align {size} {pointers}, "
+            f"{self.flags} {valid}, {vector} zeroinitializer)"
+        )
+
+    def _masked(
+        self, kind: str, size: int, at: str, mask: str, otherwise: str = "zeroinitializer"
+    ) -> str:
+        vector = self.s.of(kind)
+        suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
+        symbol = self.fb.module.declare(
+            f"llvm.masked.load.v{self.width}{suffix}.p0", vector, ["ptr", self.flags, vector]
+        )
+        return self.fb.emit(
+            f"call {vector} {symbol}(ptr align {size} {at}, {self.flags} {mask}, "
+            f"{vector} {otherwise})"
+        )
+
+    def _spread(self, scalar: str) -> str:
+        return self.s.splat(scalar, "i64")
+
+    def _less(self, a: str, b: str) -> str:
+        return self.fb.emit(f"icmp slt {self.wide} {a}, {b}")
+
+    def _run(self, offsets: str, start: str, _: str) -> str:
+        """Which lanes lie where a run whose lane 0 is at `start` has them."""
+        place = self.fb.emit(f"add {self.wide} {self._spread(start)}, {self.s.counting('i64')}")
+        return self.fb.emit(f"icmp eq {self.wide} {offsets}, {place}")
+
+    def _not(self, mask: str) -> str:
+        return self.fb.emit(f"xor {self.flags} {mask}, splat (i1 true)")
+
+    def _and(self, a: str, b: str) -> str:
+        return self.fb.emit(f"and {self.flags} {a}, {b}")
+
+    def _word(self, mask: str) -> str:
+        return self.fb.emit(f"bitcast {self.flags} {mask} to i{self.width}")

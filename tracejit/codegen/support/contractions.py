@@ -1,0 +1,58 @@
+"""The compiled contraction of each dtype, for programs that call it by its address."""
+
+from __future__ import annotations
+
+from tracejit.codegen.llvm.engine import Library, host_target, load_object, object_code
+from tracejit.codegen.support.contraction_text import PARAMETERS, contraction_text, scratch_bytes
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Node
+from tracejit.ir.types import ArrayType
+from tracejit.locks import once
+
+__all__ = ["CONTRACTIONS", "contraction_address", "contraction_scratch", "loop_axes"]
+
+_DTYPES = ("f32", "f64")
+#: Function name -> its parameters' types: the contraction itself, and what fills its tables.
+CONTRACTIONS: dict[str, list[str]] = {
+    **{f"tj_contract_{dtype}": [kind for kind, _ in PARAMETERS] for dtype in _DTYPES},
+    **{f"tj_contract_{dtype}_offsets": ["ptr", "ptr"] for dtype in _DTYPES},
+}
+
+
+@once
+def _library(dtype: str) -> Library:
+    name = f"tj_contract_{dtype}"
+    code = object_code(contraction_text(name, dtype, host_target()))
+    return load_object(code, {}, [name, f"{name}_offsets"])
+
+
+def contraction_address(name: str) -> int:
+    """The address of a function of CONTRACTIONS, compiled once a process."""
+    return _library(name.split("_")[2]).address(name)
+
+
+def loop_axes(node: Node) -> tuple[bool, list[int], list[int], list[int], list[int]]:
+    """Whether the operands change places; then batches, rows, columns and summed axes."""
+    shape, summed = node.attrs["shape"], node.attrs["summed"]
+    moved = [
+        {k for _, coefficients in places for k, c in enumerate(coefficients) if c != 0}
+        for places in (node.attrs["left"], node.attrs["right"])
+    ]
+    wide = [k for k, n in enumerate(shape) if n != 1]
+    batches = [k for k in wide if k in moved[0] and k in moved[1]]
+    rest = [k for k in wide if k not in batches]
+    turned = bool(rest) and rest[-1] in moved[0]
+    rows_of = moved[1] if turned else moved[0]
+    rows = [k for k in rest if k in rows_of]
+    columns = [k for k in rest if k not in rows]
+    return turned, batches, rows, columns, [len(shape) + k for k in range(len(summed))]
+
+
+def contraction_scratch(node: Node) -> list[Dim]:
+    """Bytes of the panels, and of the tables."""
+    _, _, rows, columns, summed = loop_axes(node)
+    sizes = (*node.attrs["shape"], *node.attrs["summed"])
+    entries = sum((prod([sizes[k] for k in axes]) for axes in (rows, columns, summed)), start=0)
+    t = node.outputs[0].type
+    assert isinstance(t, ArrayType)
+    return [scratch_bytes(t.dtype.itemsize), 2 * 8 * entries]
