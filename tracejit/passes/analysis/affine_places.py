@@ -23,7 +23,7 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
-__all__ = ["Index", "LoopAxes", "is_inside", "linear_form", "origin"]
+__all__ = ["Index", "LoopAxes", "indexed", "is_inside", "linear_form", "origin"]
 
 #: One index into each axis of an array.
 Index: TypeAlias = tuple[Dim, ...]
@@ -118,7 +118,7 @@ def is_inside(gather: Node, producer: Mapping[Value, Node]) -> bool:
     assert isinstance(source, ArrayType) and isinstance(out, ArrayType)
     axes = LoopAxes()
     index = tuple(symbol(axes.add(n)) for n in out.shape)
-    return _gathered(gather, source, index, axes, producer) is not None
+    return indexed(gather.inputs[1:], source, index, axes, producer) is not None
 
 
 def _before(
@@ -141,17 +141,25 @@ def _before(
     if isinstance(op, Reshape) and "assume" not in attrs:
         return _reshaped(node, source, index, axes)
     if isinstance(op, Gather):
-        return _gathered(node, source, index, axes, producer)
+        return indexed(node.inputs[1:], source, index, axes, producer)
     return None
 
 
-def _gathered(
-    node: Node, source: ArrayType, index: Index, axes: LoopAxes, producer: Mapping[Value, Node]
+def indexed(
+    indices: Sequence[Value],
+    source: ArrayType,
+    index: Index,
+    axes: LoopAxes,
+    producer: Mapping[Value, Node],
 ) -> Index | None:
-    first = node.inputs[1].type
+    """The place in `source` that element `index` of `source[indices]` is from; None if not certain.
+
+    No place that is found counts from the end of its axis, or is outside.
+    """
+    first = indices[0].type
     own = index[: first.ndim] if isinstance(first, ArrayType) else ()
     out: list[Dim] = []
-    for v, size in zip(node.inputs[1:], source.shape, strict=False):
+    for v, size in zip(indices, source.shape, strict=False):
         place = _number(v, own, axes, producer)
         ends = None if place is None else axes.ends(place)
         if place is None or ends is None:

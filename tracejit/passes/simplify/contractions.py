@@ -11,18 +11,19 @@ elements at places that are linear in loop axes. Operands that BLAS takes as the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tracejit.ir.axis_groups import row_steps
-from tracejit.ir.dims import prod, symbol, total
+from tracejit.ir.dims import Dim, prod, symbol, total
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
-from tracejit.ops.array.contraction import Places
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.linalg import MatMul
-from tracejit.passes.analysis.affine_places import Index, LoopAxes, is_inside, origin
+from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.passes.analysis.affine_places import LoopAxes, is_inside
 from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.products import Factor, factors, places
+from tracejit.passes.simplify.window_sums import sum_of_windows
 
 __all__ = ["contractions"]
 
@@ -37,17 +38,7 @@ def contractions(graph: Graph) -> Graph:
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         begin = len(builder.nodes)
-        outputs: Sequence[Value] | None = None
-        if isinstance(node.op, MatMul):
-            outputs = _contracted(builder, node, made)
-        elif (
-            isinstance(node.op, Gather)
-            and node.attrs.get("checked", True)
-            and is_inside(node, made)
-        ):
-            attrs = {**node.attrs, "checked": False}
-            outputs = builder.emit(node.op, node.inputs, attrs, where=node.where)
-        outputs = outputs or keep(builder, node)
+        outputs = _rewritten(builder, node, made) or keep(builder, node)
         for new in builder.nodes[begin:]:
             made.update(dict.fromkeys(new.outputs, new))
         return outputs
@@ -56,70 +47,53 @@ def contractions(graph: Graph) -> Graph:
     return new if new is graph else dce(new)
 
 
-@dataclass
-class _Operand:
-    source: Value
-    index: Index
+def _rewritten(
+    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+) -> tuple[Value, ...] | None:
+    if isinstance(node.op, MatMul):
+        return _contracted(builder, node, made)
+    if isinstance(node.op, ScatterApply):
+        return sum_of_windows(builder, node, made)
+    if isinstance(node.op, Gather) and node.attrs.get("checked", True) and is_inside(node, made):
+        attrs = {**node.attrs, "checked": False}
+        return builder.emit(node.op, node.inputs, attrs, where=node.where)
+    return None
 
 
 def _contracted(
     builder: GraphBuilder, node: Node, made: dict[Value, Node]
 ) -> tuple[Value, ...] | None:
     """The product as a contraction; None where BLAS takes both operands, or nothing is known."""
-    a, b = (v.type for v in node.inputs)
-    (out,) = node.outputs
-    assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
-    assert isinstance(out.type, ArrayType)
-    count = out.type.size * a.shape[-1]
-    if a.dtype not in _DTYPES or (isinstance(count, int) and count < _FEW):
+    (out,) = (v.type for v in node.outputs)
+    first = node.inputs[0].type
+    assert isinstance(out, ArrayType) and isinstance(first, ArrayType)
+    count = out.size * first.shape[-1]
+    if first.dtype not in _DTYPES or (isinstance(count, int) and count < _FEW):
         return None
     axes = LoopAxes()
-    own = [axes.add(n) for n in out.type.shape]
-    inner = axes.add(a.shape[-1])
-    stack = out.type.ndim - (a.ndim > 1) - (b.ndim > 1)
-    rows = own[stack : stack + (a.ndim > 1)]
-    columns = own[len(own) - (b.ndim > 1) :]
-    left = (*own[stack - (a.ndim - 2) : stack], *rows, inner) if a.ndim > 1 else (inner,)
-    right = (*own[stack - (b.ndim - 2) : stack], inner, *columns) if b.ndim > 1 else (inner,)
-    operands = []
-    for v, names in zip(node.inputs, (left, right), strict=True):
-        assert isinstance(v.type, ArrayType)
-        index = tuple(0 if n == 1 else symbol(s) for n, s in zip(v.type.shape, names, strict=True))
-        operands.append(_Operand(*origin(v, index, axes, made)))
-    matrices = [(x, names[-2:]) for x, names in zip(operands, (left, right), strict=True)]
-    if all(_is_matrix(x, names, axes) for x, names in matrices):
+    own = [axes.add(n) for n in out.shape]
+    operands, inner = factors(node, tuple(map(symbol, own)), axes, made)
+    if all(_is_matrix(x, axes) for x in operands):
         return None
     leaves = [leaf for name in own for leaf in axes.leaves(name)]
-    summed = axes.leaves(inner)
-    places = [_places(x, [*leaves, *summed], axes) for x in operands]
-    if None in places:
+    summed = [leaf for name in inner for leaf in axes.leaves(name)]
+    left, right = (places(x.index, [*leaves, *summed], axes) for x in operands)
+    if left is None or right is None:
         return None
     attrs = {
         "shape": tuple(axes.sizes[s] for s in leaves),
         "summed": tuple(axes.sizes[s] for s in summed),
-        "left": places[0],
-        "right": places[1],
+        "left": left,
+        "right": right,
     }
-    sources = tuple(x.source for x in operands)
+    sources = [x.source for x in operands]
     (value,) = builder.emit(OPS["contract"], sources, attrs, where=node.where)
-    if value.type != out.type:
-        (value,) = builder.emit(
-            OPS["reshape"], (value,), {"shape": out.type.shape}, where=node.where
-        )
-    return (value,)
+    if value.type == out:
+        return (value,)
+    return builder.emit(OPS["reshape"], (value,), {"shape": out.shape}, where=node.where)
 
 
-def _places(x: _Operand, leaves: Sequence[str], axes: LoopAxes) -> Places | None:
-    out = []
-    for d in x.index:
-        form = axes.form(d)
-        if form is None:
-            return None
-        out.append((form[0], tuple(form[1].get(leaf, 0) for leaf in leaves)))
-    return tuple(out)
-
-
-def _is_matrix(x: _Operand, names: Sequence[str], axes: LoopAxes) -> bool:
+def _is_matrix(x: Factor, axes: LoopAxes) -> bool:
     """Whether the matrices of an operand lie in rows or in columns, as BLAS takes them."""
     t = x.source.type
     assert isinstance(t, ArrayType)
@@ -127,9 +101,10 @@ def _is_matrix(x: _Operand, names: Sequence[str], axes: LoopAxes) -> bool:
     form = axes.form(total([axes.now(d) * steps[a] for a, d in enumerate(x.index)]))
     if form is None:
         return True
-    moves = []
-    for name in names:
-        leaves = axes.leaves(name)
+    moves: list[Dim] = []
+    for d in x.own[-2:]:
+        names = [s for s in axes.sizes if d == symbol(s)]
+        leaves = [leaf for name in names for leaf in axes.leaves(name)]
         for outer, after in zip(leaves, leaves[1:], strict=False):
             if form[1].get(outer, 0) != form[1].get(after, 0) * axes.sizes[after]:
                 return False
