@@ -33,6 +33,7 @@ Rule: TypeAlias = Callable[[Node, bool], str]
 STAGES: dict[str, Rule] = {
     "trace": _unfused,
     "inline_calls": _unfused,
+    "loops_at_once": _unfused,
     "simplify": _unfused,
     "fold": _unfused,
     "cse": _unfused,

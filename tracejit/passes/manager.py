@@ -22,6 +22,7 @@ from tracejit.passes.loops.distribute import distribute
 from tracejit.passes.loops.hoist_checks import hoist_checks
 from tracejit.passes.loops.licm import licm
 from tracejit.passes.loops.load_forwarding import load_forwarding
+from tracejit.passes.loops.loops_at_once import loops_at_once
 from tracejit.passes.simplify.barriers import remove_barriers
 from tracejit.passes.simplify.contractions import contractions
 from tracejit.passes.simplify.cse import cse
@@ -41,6 +42,7 @@ Observe: TypeAlias = Callable[[str, Graph, float], None]
 
 PASSES: tuple[Pass, ...] = (
     inline_calls,  # first: no other pass knows them
+    loops_at_once,  # before anything tells iterations apart
     simplify,  # removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
     simplify_control,  # known predicates and captured constants, once there are constants to know

@@ -5,10 +5,10 @@
     ->  v3 = update_slice(0, y, ...)             y with a frame of zeros two elements wide
         v2 = contract(v3, k, ...)                v2[n, c, p, q] += y[n, p - i, q - j] * k[c, i, j]
 
-That is the adjoint of a convolution. Where windows are some elements apart, so are the elements of the result that the same products
-reach: each such part is a sum of its own. A zero of the frame times an infinity would be NaN where
-nothing was to be added, so the weights are looked at, and a branch that is hardly ever taken adds
-products to windows as before.
+That is the adjoint of a convolution. Where windows are some elements apart, so are the elements of
+the result that the same products reach: each such part is a sum of its own. A zero of the frame
+times an infinity would be NaN where nothing was to be added, so the weights are looked at, and a
+branch that is hardly ever taken adds products to windows as before.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from tracejit.transforms.autodiff.reverse_while import pull_while
 from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.autodiff.sparse_rows import RowReads
 from tracejit.transforms.autodiff.stacks import pops_records
+from tracejit.transforms.batching.iterations import at_once
 from tracejit.transforms.regions import fresh_sizes
 
 __all__ = ["Pullback", "pull_back", "pull_segment", "vjp_graph"]
@@ -84,7 +85,7 @@ class Pullback:
         self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
     ) -> list[Value | None]:
         """As `run`; without `zeros`, None where nothing was added to a cotangent."""
-        nodes, same = without_copies(self.segment.nodes)
+        nodes, same = without_copies(at_once(self.segment.nodes, self.c.fresh))
         outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
         block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
