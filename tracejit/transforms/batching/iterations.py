@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Sequence
 
 from tracejit.ir.batching import BatchAdaptor
 from tracejit.ir.derivatives import DerivativeBuilder
-from tracejit.ir.dims import Dim, free_symbols, maximum, substitute, symbol
+from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read
 from tracejit.ir.types import (
     DTYPES,
@@ -31,9 +31,9 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, UpdateSlice
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
-from tracejit.ops.control.regions import WhileLoop
-from tracejit.ops.python.comparisons import PyLess
 from tracejit.ops.python.conversion import ToNpScalar
+from tracejit.transforms.batching.counted import Counted
+from tracejit.transforms.batching.unrolled import written_out
 from tracejit.transforms.regions import copy_node
 
 __all__ = ["at_once"]
@@ -58,9 +58,11 @@ def at_once(
                 node = Node(
                     node.op, node.inputs, node.attrs, node.outputs, regions, node.binds, node.where
                 )
-        found = _Loop.of(node)
-        replaced = None if found is None else found.at_once(fresh, read)
-        out += [node] if replaced is None else replaced
+        loop = Counted.of(node)
+        replaced = None
+        if loop is not None:
+            replaced = _AtOnce(loop).nodes(fresh, read) or written_out(loop, fresh, read)
+        out += replaced or [node]
     return out
 
 
@@ -85,65 +87,22 @@ def _same(a: Node, b: Node) -> bool:
     return a is b
 
 
-class _Loop:
-    """A loop that counts up to `end`, a size in front of it."""
+class _AtOnce:
+    """What a loop's iterations do at once."""
 
-    def __init__(self, node: Node, end: Dim) -> None:
-        self.node = node
-        self.trips = maximum(end, 0)
-        self.body = node.regions[1]
-        self.counter, *fixed = self.body.sizes
-        self.given = dict(zip(fixed, node.attrs["sizes"][1][1:], strict=True))
-        self.carried: int = node.attrs["carried"]
-        self.producer = self.body.producers()
+    def __init__(self, loop: Counted) -> None:
+        self.loop, self.body = loop, loop.body
 
-    @classmethod
-    def of(cls, node: Node) -> _Loop | None:
-        """The loop, if it ends by its count alone and nothing in it can fail or has an effect."""
-        if not isinstance(node.op, WhileLoop):
-            return None
-        condition, body = node.regions
-        made = condition.producers()
-        test = made.get(condition.outputs[0])
-        if len(body.size_outputs) != 1 or test is None or not isinstance(test.op, PyLess):
-            return None
-        if body.size_outputs[0] != symbol(body.sizes[0]) + 1 or node.attrs["sizes"][1][0] != 0:
-            return None
-        counter, end = (_number(made.get(v)) for v in test.inputs)
-        if end is None or counter != symbol(condition.sizes[0]):
-            return None
-        given = dict(zip(condition.sizes[1:], node.attrs["sizes"][0][1:], strict=True))
-        if not free_symbols(end) <= set(given) or not all(map(_is_plain, body.nodes)):
-            return None
-        return cls(node, substitute(end, given))
-
-    def at_once(self, fresh: Callable[[], str], read: Container[str] | None) -> list[Node] | None:
+    def nodes(self, fresh: Callable[[], str], read: Container[str] | None) -> list[Node] | None:
         """The nodes in place of the loop; None where an iteration does anything else."""
-        builder = GraphBuilder(self.body.name)
-        iterations = _Iterations(self, DerivativeBuilder(builder, fresh))
+        iterations = _Iterations(self.loop, DerivativeBuilder(GraphBuilder(self.body.name), fresh))
         results = []
-        for number in range(self.carried):
+        for number in range(self.loop.carried):
             result = self._result(number, iterations)
             if result is None:
                 return None
             results.append(result)
-        ends = {v: k for k, v in enumerate(results)}
-        if len(ends) < len(results):
-            return None
-        c = iterations.c
-        for v, out in zip(results, self.node.outputs, strict=True):
-            if v.type != out.type:
-                return None
-            if v in self.node.inputs:
-                (same,) = builder.emit(Reshape(), (v,), {"shape": shape_of(v.type)})
-                v = same
-            builder.nodes[:] = [_named(n, v, out) for n in builder.nodes]
-        if any(read is None or s in read for s in self.node.binds):
-            count = c.op("dim_value", dim=self.trips)
-            c.ops("bind_size", (count,), binds=self.node.binds)
-        for n in builder.nodes:
-            n.where = n.where or self.node.where
-        return builder.nodes
+        return self.loop.replaced(iterations.c, results, read)
 
     def _result(self, number: int, iterations: _Iterations) -> Value | None:
         """What the loop leaves of an array that it carries."""
@@ -151,35 +110,20 @@ class _Loop:
         last = self.body.outputs[number]
         if not isinstance(before.type, ArrayType):
             return None
-        while isinstance((node := self.producer.get(last)) and node.op, Reshape):
+        while isinstance((node := self.loop.producer.get(last)) and node.op, Reshape):
             assert node is not None
             if node.inputs[0].type != last.type or "assume" in node.attrs:
                 break
             last = node.inputs[0]
         if node is None:
             return None
-        start = self.node.inputs[number]
+        start = self.loop.node.inputs[number]
         if isinstance(node.op, UpdateSlice) and node.inputs[0] is before:
             return iterations.stored(node, start)
         if node.op.name == "add" and before in node.inputs:
             other = node.inputs[1 - node.inputs.index(before)]
             return iterations.added(other, start)
         return None
-
-
-def _number(node: Node | None) -> Dim | None:
-    if node is None:
-        return None
-    if isinstance(node.op, DimValue):
-        dim: Dim = node.attrs["dim"]
-        return dim
-    value = node.attrs.get("value") if isinstance(node.op, Constant) else None
-    return value if type(value) is int else None
-
-
-def _is_plain(node: Node) -> bool:
-    pure = node.op.pure and not node.regions and not node.binds
-    return pure and not node.op.may_raise(node)
 
 
 def _moves(node: Node) -> bool:
@@ -194,19 +138,10 @@ def _linear(d: Dim, name: str) -> bool:
     return name not in free_symbols(move)
 
 
-def _named(node: Node, v: Value, name: Value) -> Node:
-    """The node with the value `v` under another identity."""
-    if v not in node.outputs and v not in node.inputs:
-        return node
-    inputs = tuple(name if x is v else x for x in node.inputs)
-    outputs = tuple(name if x is v else x for x in node.outputs)
-    return Node(node.op, inputs, node.attrs, outputs, node.regions, node.binds, node.where)
-
-
 class _Iterations:
     """Records the values of all iterations, each with an axis for them in front."""
 
-    def __init__(self, loop: _Loop, c: DerivativeBuilder) -> None:
+    def __init__(self, loop: Counted, c: DerivativeBuilder) -> None:
         self.loop, self.c = loop, c
         #: For a value of the body what stands for it, and whether that has the axis.
         self.table: dict[Value, tuple[Value, bool]] = {}
