@@ -37,7 +37,7 @@ WITHOUT: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond")
-        + ("parallel_loop",),
+        + ("parallel_loop", "contract"),
         "made after the transforms",
     ),
     **dict.fromkeys(("stack_new", "stack_push", "stack_pop"), "the transforms record residuals"),

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tracejit.ir.axis_groups import groups, row_steps
 from tracejit.ir.dims import Dim, Poly, bounds, prod, substitute, symbol, total
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.graph import ConstArray, Node, Value
 from tracejit.ir.polynomials import Monomial, collect, terms_of
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of
 from tracejit.ops.array.creation import Constant, DimValue, Iota
@@ -187,7 +189,9 @@ def _number(v: Value, index: Index, axes: LoopAxes, producer: Mapping[Value, Nod
         return dim
     if isinstance(node.op, Constant):
         value = node.attrs["value"]
-        return int(value) if type(value) is int else None
+        if isinstance(value, ConstArray):
+            return _of_table(value.array, index)
+        return value if type(value) is int else None
     if node.op.name == "np_scalar":
         return _number(node.inputs[0], (), axes, producer)
     if isinstance(node.op, BroadcastTo):
@@ -199,6 +203,22 @@ def _number(v: Value, index: Index, axes: LoopAxes, producer: Mapping[Value, Nod
     if a is None or b is None:
         return None
     return a * b if node.op.name == "multiply" else a + b if node.op.name == "add" else a - b
+
+
+def _of_table(table: np.ndarray[Any, Any], index: Index) -> Dim | None:
+    """The element of a constant array, where each step along an axis adds the same."""
+    if table.size == 0:
+        return None
+    first = int(table[(0,) * table.ndim])
+    steps = [
+        int(table[tuple(int(a == k) for a in range(table.ndim))]) - first if n > 1 else 0
+        for k, n in enumerate(table.shape)
+    ]
+    grids = np.ogrid[tuple(map(slice, table.shape))]
+    told = sum((s * g for s, g in zip(steps, grids, strict=True)), start=np.int64(first))
+    if not (np.broadcast_to(told, table.shape) == table).all():
+        return None
+    return total([first, *(s * i for s, i in zip(steps, index, strict=True))])
 
 
 def _reshaped(node: Node, source: ArrayType, index: Index, axes: LoopAxes) -> Index | None:

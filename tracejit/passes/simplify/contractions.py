@@ -22,6 +22,7 @@ from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.passes.analysis.affine_places import LoopAxes, is_inside
 from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.few_terms import emit_contraction
 from tracejit.passes.simplify.products import Factor, factors, places
 from tracejit.passes.simplify.window_sums import sum_of_windows
 
@@ -87,7 +88,7 @@ def _contracted(
         "right": right,
     }
     sources = [x.source for x in operands]
-    (value,) = builder.emit(OPS["contract"], sources, attrs, where=node.where)
+    value = emit_contraction(builder, sources, attrs, node.where)
     if value.type == out:
         return (value,)
     return builder.emit(OPS["reshape"], (value,), {"shape": out.shape}, where=node.where)

@@ -25,6 +25,7 @@ from tracejit.ir.types import DTYPES, ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.shape import BroadcastTo, Transpose
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, indexed, origin
+from tracejit.passes.simplify.few_terms import emit_contraction
 from tracejit.passes.simplify.products import Factor, factors, is_product, places
 
 __all__ = ["sum_of_windows"]
@@ -368,7 +369,7 @@ class _Plan:
                 "left": tuple((o, tuple(steps[k] for k in turn)) for o, steps in part.left),
                 "right": tuple((o, tuple(steps[k] for k in turn)) for o, steps in part.right),
             }
-            value = emit("contract", given, attrs)
+            value = emit_contraction(builder, given, attrs, where)
             if whole is None:
                 whole = value
                 continue

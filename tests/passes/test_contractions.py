@@ -1,0 +1,251 @@
+"""However a convolution is spelt, it is one contraction, and so are its gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+
+import tracejit
+
+
+def fused_ops(f, *args):
+    """The ops of the fused graph, regions after their nodes."""
+
+    def walk(graph):
+        for node in graph.nodes:
+            yield node.op.name
+            for region in () if node.op.kind == "fusion" else node.regions:
+                yield from walk(region)
+
+    graph = f.lower(*args).graphs["fuse"]
+    return [name for name in walk(graph) if name not in ("reshape", "transpose", "constant")]
+
+
+def windows_einsum(x, w, s=1, d=1):
+    kh, kw = w.shape[2:]
+    span = (d * (kh - 1) + 1, d * (kw - 1) + 1)
+    p = sliding_window_view(x, span, axis=(2, 3))[:, :, ::s, ::s, ::d, ::d]
+    return np.einsum("nchwij,ocij->nohw", p, w)
+
+
+def windows_tensordot(x, w, s=1, d=1):
+    kh, kw = w.shape[2:]
+    span = (d * (kh - 1) + 1, d * (kw - 1) + 1)
+    p = sliding_window_view(x, span, axis=(2, 3))[:, :, ::s, ::s, ::d, ::d]
+    return np.tensordot(p, w, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+
+
+def _out(x, w, s, d):
+    return tuple((x.shape[a] - d * (w.shape[a] - 1) - 1) // s + 1 for a in (2, 3))
+
+
+def strides(x, w, s=1, d=1):
+    n, c = x.shape[:2]
+    kh, kw = w.shape[2:]
+    oh, ow = _out(x, w, s, d)
+    a, b, e, f = x.strides
+    p = as_strided(x, (n, c, kh, kw, oh, ow), (a, b, d * e, d * f, s * e, s * f))
+    return np.tensordot(p, w, axes=((1, 2, 3), (1, 2, 3))).transpose(0, 3, 1, 2)
+
+
+def columns_by_loops(x, w, s=1, d=1):
+    n, c = x.shape[:2]
+    o, _, kh, kw = w.shape
+    oh, ow = _out(x, w, s, d)
+    columns = np.empty((n, c, kh, kw, oh, ow), x.dtype)
+    for i in range(kh):
+        for j in range(kw):
+            columns[:, :, i, j] = x[
+                :, :, d * i : d * i + s * (oh - 1) + 1 : s, d * j : d * j + s * (ow - 1) + 1 : s
+            ]
+    out = w.reshape(o, -1) @ columns.reshape(n, c * kh * kw, oh * ow)
+    return out.reshape(n, o, oh, ow)
+
+
+def indices(x, w, s=1, d=1):
+    n, c = x.shape[:2]
+    o, _, kh, kw = w.shape
+    oh, ow = _out(x, w, s, d)
+    i = s * np.arange(oh)[:, None, None, None] + d * np.arange(kh)[:, None]
+    j = s * np.arange(ow)[:, None, None] + d * np.arange(kw)
+    columns = x[:, :, i, j].transpose(0, 2, 3, 1, 4, 5).reshape(n * oh * ow, c * kh * kw)
+    return (columns @ w.reshape(o, -1).T).reshape(n, oh, ow, o).transpose(0, 3, 1, 2)
+
+
+def shifted(x, w, s=1, d=1):
+    n, o, (oh, ow) = len(x), len(w), _out(x, w, s, d)
+    out = np.zeros((n, o, oh, ow), x.dtype)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            part = x[
+                :, :, d * i : d * i + s * (oh - 1) + 1 : s, d * j : d * j + s * (ow - 1) + 1 : s
+            ]
+            out += np.einsum("nchw,oc->nohw", part, w[:, :, i, j])
+    return out
+
+
+def positions(x, w, s=1, d=1):
+    kh, kw = w.shape[2:]
+    oh, ow = _out(x, w, s, d)
+    out = np.empty((len(x), len(w), oh, ow), x.dtype)
+    for i in range(oh):
+        for j in range(ow):
+            part = x[
+                :, :, s * i : s * i + d * (kh - 1) + 1 : d, s * j : s * j + d * (kw - 1) + 1 : d
+            ]
+            out[:, :, i, j] = np.tensordot(part, w, axes=((1, 2, 3), (1, 2, 3)))
+    return out
+
+
+SPELLINGS = (
+    windows_einsum,
+    windows_tensordot,
+    strides,
+    columns_by_loops,
+    indices,
+    shifted,
+    positions,
+)
+
+
+def plain(x, w, s, d):
+    """The convolution, its gradient by x and that by w for cotangents that are its own results."""
+    oh, ow = _out(x, w, s, d)
+    y = np.zeros((len(x), len(w), oh, ow))
+    dx, dw = np.zeros(x.shape), np.zeros(w.shape)
+    for forward in (True, False):
+        for i in range(w.shape[2]):
+            for j in range(w.shape[3]):
+                at = (
+                    slice(None),
+                    slice(None),
+                    slice(d * i, d * i + s * (oh - 1) + 1, s),
+                    slice(d * j, d * j + s * (ow - 1) + 1, s),
+                )
+                if forward:
+                    y += np.einsum("nchw,oc->nohw", x[at], w[:, :, i, j])
+                else:
+                    dx[at] += np.einsum("nohw,oc->nchw", y, w[:, :, i, j])
+                    dw[:, :, i, j] += np.einsum("nohw,nchw->oc", y, x[at])
+    return y, dx, dw
+
+
+def close(got, expected, dtype):
+    assert got.dtype == dtype and got.shape == expected.shape
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(got, expected, rtol=0, atol=64 * np.finfo(dtype).eps * scale)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_is_a_contraction_and_so_are_its_gradients(spelling):
+    rng = np.random.default_rng(1)
+    for dtype, s, d in (("f4", 1, 1), ("f8", 2, 1), ("f4", 3, 2)):
+        x = rng.standard_normal((2, 3, 11, 12)).astype(dtype)
+        w = rng.standard_normal((12, 3, 3, 2)).astype(dtype)
+        y, dx, dw = plain(x, w, s, d)
+        f = tracejit.jit(lambda x, w: spelling(x, w, s, d), strict=True)  # noqa: B023
+        close(f(x, w), y, dtype)
+        g = tracejit.jit(
+            tracejit.grad(lambda x, w: np.sum(spelling(x, w, s, d) ** 2) / 2, argnums=(0, 1)),  # noqa: B023
+            strict=True,
+        )
+        got = g(x, w)
+        close(got[0], dx, dtype)
+        close(got[1], dw, dtype)
+        ops = fused_ops(f, x, w)
+        assert "contract" in ops and not {"matmul", "while_loop", "gather"} & set(ops)
+
+
+def test_the_gradient_copies_no_windows():
+    x, w = np.ones((2, 8, 12, 12), "f4"), np.ones((9, 8, 3, 3), "f4")
+    g = tracejit.grad(lambda x, w: np.sum(windows_einsum(x, w) ** 2), argnums=(0, 1))
+    ops = fused_ops(tracejit.jit(g), x, w)
+    # Those after the branch are for weights that are not finite.
+    assert ops.count("contract") == 4 and "cond" in ops and "gather" not in ops
+
+
+def test_infinite_weights_reach_no_element_that_they_do_not_multiply():
+    x = np.ones((1, 2, 6, 6))
+    w = np.ones((3, 2, 3, 3))
+    w[1, 0, 1, 1] = np.inf
+
+    def loss(x, w):
+        return np.sum(windows_einsum(x, w) * np.arange(1.0, 17).reshape(4, 4))
+
+    got = tracejit.jit(tracejit.grad(loss))(x, w)
+    cotangent = np.broadcast_to(np.arange(1.0, 17).reshape(4, 4), (1, 3, 4, 4))
+    expected = np.zeros(x.shape)
+    for i in range(3):
+        for j in range(3):
+            part = cotangent[:, :, None] * w[None, :, :, i, j, None, None]
+            expected[:, :, i : i + 4, j : j + 4] += part.sum(1)
+    np.testing.assert_array_equal(got, expected)
+    assert np.isfinite(got[0, 0, 0]).all() and np.isinf(got[0, 0, 1, 1])
+
+
+def test_sizes_may_be_any():
+    f = tracejit.jit(windows_tensordot, strict=True)
+    rng = np.random.default_rng(2)
+    for shape, kernel in (
+        ((2, 3, 9, 9), (4, 3, 3, 3)),
+        ((3, 4, 10, 12), (5, 4, 2, 5)),
+        ((1, 7, 23, 8), (6, 7, 1, 1)),
+        ((5, 2, 8, 31), (17, 2, 4, 3)),
+    ):
+        x, w = rng.standard_normal(shape), rng.standard_normal(kernel)
+        close(f(x, w), plain(x, w, 1, 1)[0], "f8")
+
+
+def test_one_channel_each_is_one_kernel_of_sums():
+    def depthwise(x, w):
+        return np.einsum("nchwij,cij->nchw", sliding_window_view(x, (3, 3), axis=(2, 3)), w)
+
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((3, 6, 19, 18)).astype("f4"), rng.standard_normal((6, 3, 3))
+    w = w.astype("f4")
+    f = tracejit.jit(depthwise, strict=True)
+    close(f(x, w), depthwise(x.astype("f8"), w.astype("f8")), "f4")
+    assert fused_ops(f, x, w) == ["fusion"]
+
+    def by_loops(x, w):
+        out = np.zeros((3, 6, 17, 16), x.dtype)
+        for i in range(3):
+            for j in range(3):
+                out += x[:, :, i : i + 17, j : j + 16] * w[:, i, j][:, None, None]
+        return out
+
+    g = tracejit.jit(by_loops, strict=True)
+    np.testing.assert_array_equal(g(x, w), by_loops(x, w))
+    assert fused_ops(g, x, w) == ["fusion"]
+
+
+def test_products_that_blas_takes_stay_with_it():
+    a, b = np.ones((40, 50), "f4"), np.ones((50, 30), "f4")
+    assert fused_ops(tracejit.jit(lambda a, b: a[::2] @ b), a, b) == ["slice", "matmul"]
+    assert fused_ops(tracejit.jit(lambda a, b: a.T @ a), a, b) == ["matmul"]
+
+
+def test_a_loop_that_reads_what_it_stores_stays_a_loop():
+    def f(x):
+        for i in range(1, 9):
+            x[i] = x[i - 1]
+        return x
+
+    x = np.arange(10.0)
+    np.testing.assert_array_equal(tracejit.jit(f)(x.copy()), f(x.copy()))
+
+    def overlapping(x):
+        out = np.zeros(12)
+        for i in range(6):
+            out[i : i + 4] = x[i : i + 4] * 1
+        return out
+
+    def stored(x):
+        out = np.zeros((12, 2))
+        for i in range(6):
+            out[2 * i : 2 * i + 2] = x[i : i + 4].reshape(2, 2)
+        return out
+
+    for g in (overlapping, stored):
+        np.testing.assert_array_equal(tracejit.jit(g)(x), g(x))
