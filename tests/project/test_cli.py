@@ -98,7 +98,7 @@ def test_show_knows_every_stage(folder: Path, capsys: pytest.CaptureFixture[str]
     assert code == 0 and "# trace" in out and "# kernel" in out and "# asm" in out
     code, _, err = run(capsys, *command, "nonsense")
     assert (
-        code == 2 and "there is no stage nonsense; there are trace, inline_calls, simplify" in err
+        code == 2 and "there is no stage nonsense; there are trace, inline_calls, loops_at_once" in err
     )
 
 
@@ -303,7 +303,7 @@ def test_a_dump_holds_every_stage_and_diff_shows_it(
     assert [p for p in dump.parent.iterdir() if p.name.startswith(".")] == []
     for where in (dump, dump.parent):
         code, out, _ = run(capsys, "diff", str(where))
-        assert code == 0 and "+++ 03-fold" in out and "-    c: f64 = add(a, b)" in out
+        assert code == 0 and "+++ 04-fold" in out and "-    c: f64 = add(a, b)" in out
     assert run(capsys, "opt", str(dump / "00-trace.graph"))[0] == 0
     assert run(capsys, "diff", str(folder))[0] == 1
     assert run(capsys, "diff", "nowhere")[0] == 1

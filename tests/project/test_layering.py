@@ -22,6 +22,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
+        ("loops",),
         ("frontend",),
         ("transforms", "passes"),
         ("codegen",),
@@ -41,7 +42,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("interpreter",),
         ("eager",),
     ),
-    "transforms": (("regions",), ("autodiff", "batching"), ("api",)),
+    "transforms": (("autodiff", "batching"), ("api",)),
     "passes": (("analysis",), ("simplify",), ("fusion", "loops", "control"), ("manager",)),
     "codegen": (
         ("llvm", "vector_math"),

@@ -24,11 +24,11 @@ from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder
+from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.transforms.batching.batch import batch_graph, batch_nodes
-from tracejit.transforms.regions import nested
 
 # Control flow -------------------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ import pytest
 import tracejit
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
+from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.transforms.autodiff.reverse import vjp_graph
-from tracejit.transforms.regions import nested
 
 X = np.linspace(0.2, 1.4, 7)
 

@@ -8,9 +8,9 @@ import pytest
 import tracejit
 from tracejit.errors import FallbackError
 from tracejit.ir.evaluate import evaluate
+from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
-from tracejit.transforms.regions import nested
 
 X = np.linspace(-1.2, 1.6, 6)
 

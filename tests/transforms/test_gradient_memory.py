@@ -10,9 +10,9 @@ import pytest
 
 import tracejit
 from tracejit.ir.derivatives import differentiable
+from tracejit.ir.regions import nested
 from tracejit.ir.verify import verify
 from tracejit.transforms.autodiff.reverse import vjp_graph
-from tracejit.transforms.regions import nested
 
 N = np.int64
 

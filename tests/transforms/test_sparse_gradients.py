@@ -7,7 +7,7 @@ import pytest
 
 import tracejit
 from tracejit.ir.graph import Graph
-from tracejit.transforms.regions import nested
+from tracejit.ir.regions import nested
 
 TABLE = np.random.default_rng(0).normal(size=(1000, 4))
 IDX = np.array([3, 7, 3, -1, 999, 0, 7])

@@ -1,14 +1,14 @@
 """Loops that only move elements or add up products, as what all of their iterations do at once.
 
-`transforms/batching/iterations.py` says which, and how; a derivative has it done before.
+`loops/iterations.py` says which, and how; a derivative has it done before.
 """
 
 from __future__ import annotations
 
 from tracejit.ir.graph import Graph, sizes_read
+from tracejit.ir.regions import fresh_sizes
+from tracejit.loops.iterations import at_once
 from tracejit.passes.analysis.regions import with_nodes
-from tracejit.transforms.batching.iterations import at_once
-from tracejit.transforms.regions import fresh_sizes
 
 __all__ = ["loops_at_once"]
 

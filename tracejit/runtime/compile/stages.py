@@ -40,6 +40,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
+from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.locks import once_computed
@@ -62,7 +63,6 @@ from tracejit.runtime.call.entry_spec import (
     SizeGuard,
 )
 from tracejit.runtime.call.signature import Specialization, specialize_captured
-from tracejit.transforms.regions import nested
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program

@@ -16,11 +16,11 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
+from tracejit.ir.regions import nested
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.array.creation import BindSize
 from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.function import Decorated
-from tracejit.transforms.regions import nested
 
 __all__ = ["Checkpointed", "has_effects"]
 

@@ -21,10 +21,10 @@ from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
+from tracejit.ir.regions import copy_node, nested, on_stacks
 from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
-from tracejit.transforms.regions import copy_node, nested, on_stacks
 
 __all__ = [
     "Primal",

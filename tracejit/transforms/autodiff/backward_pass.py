@@ -9,6 +9,7 @@ from tracejit.ir.derivatives import DerivativeBuilder, Into, Zeroed, differentia
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
+from tracejit.ir.regions import Region
 from tracejit.ir.types import (
     PYINT,
     TOKEN,
@@ -25,7 +26,6 @@ from tracejit.transforms.autodiff.cotangents import Cotangents
 from tracejit.transforms.autodiff.residuals import Block, Saved, is_single, reader_of
 from tracejit.transforms.autodiff.sparse_rows import RowReads
 from tracejit.transforms.autodiff.stacks import stack_of
-from tracejit.transforms.regions import Region
 
 __all__ = ["BackwardPass", "RegionBackwardPass", "Restart"]
 

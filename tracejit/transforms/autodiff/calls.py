@@ -15,10 +15,10 @@ from typing import TypeAlias
 from tracejit.ir.derivatives import DerivativeBuilder, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
+from tracejit.ir.regions import copy_node
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.control.effects import Check
 from tracejit.transforms.autodiff.backward_pass import BackwardPass
-from tracejit.transforms.regions import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
 

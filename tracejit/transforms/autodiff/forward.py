@@ -18,6 +18,7 @@ from tracejit.ir.derivatives import (
 )
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import Op
+from tracejit.ir.regions import fresh_sizes
 from tracejit.ir.types import TOKEN, Type, type_substitute
 from tracejit.ops.control.calls import Checkpoint, Custom
 from tracejit.ops.control.regions import Cond, WhileLoop
@@ -25,7 +26,6 @@ from tracejit.ops.control.stack import StackNew, StackPush, record_types
 from tracejit.transforms.autodiff.custom_rules import push_custom
 from tracejit.transforms.autodiff.residuals import active_stacks
 from tracejit.transforms.autodiff.reverse import pull_segment
-from tracejit.transforms.regions import fresh_sizes
 
 __all__ = ["jvp_graph", "push_forward"]
 

@@ -14,7 +14,9 @@ from tracejit.errors import Underivable
 from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
+from tracejit.ir.regions import fresh_sizes
 from tracejit.ir.types import TOKEN
+from tracejit.loops.iterations import at_once
 from tracejit.ops.control.calls import Checkpoint, Custom
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.transforms.autodiff.backward_pass import BackwardPass
@@ -27,8 +29,6 @@ from tracejit.transforms.autodiff.reverse_while import pull_while
 from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.autodiff.sparse_rows import RowReads
 from tracejit.transforms.autodiff.stacks import pops_records
-from tracejit.transforms.batching.iterations import at_once
-from tracejit.transforms.regions import fresh_sizes
 
 __all__ = ["Pullback", "pull_back", "pull_segment", "vjp_graph"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.regions import Region, nested
 from tracejit.ir.types import TOKEN, Type
 from tracejit.ops.control.stack import StackPop
 from tracejit.transforms.autodiff.array_states import previous_state
 from tracejit.transforms.autodiff.backward_pass import BackwardPass, RegionBackwardPass
 from tracejit.transforms.autodiff.residuals import Block
 from tracejit.transforms.autodiff.stacks import find_stack, pops_records, stack_of
-from tracejit.transforms.regions import Region, nested
 
 __all__ = ["pull_cond"]
 

@@ -12,12 +12,12 @@ from tracejit.errors import Underivable
 from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.regions import Region
 from tracejit.ir.types import TOKEN, Type, type_sizes
 from tracejit.transforms.autodiff.array_states import chains_of
 from tracejit.transforms.autodiff.backward_pass import BackwardPass, RegionBackwardPass, Restart
 from tracejit.transforms.autodiff.residuals import Block, loop_flags
 from tracejit.transforms.autodiff.stacks import pops_records
-from tracejit.transforms.regions import Region
 
 __all__ = ["pull_while"]
 

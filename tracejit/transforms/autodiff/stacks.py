@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.regions import nested
 from tracejit.ir.types import TOKEN
 from tracejit.ops.control.regions import Cond
 from tracejit.ops.control.stack import StackPop
 from tracejit.transforms.autodiff.residuals import Block
-from tracejit.transforms.regions import nested
 
 __all__ = ["find_stack", "pops_records", "stack_of"]
 

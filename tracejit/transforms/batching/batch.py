@@ -18,6 +18,7 @@ from tracejit.ir.batching import BatchAdaptor, batched_type, may_be_batched, str
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
+from tracejit.ir.regions import close, copy_node, nested
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
 from tracejit.ops.control.calls import CallOp
 from tracejit.ops.control.effects import RaiseError
@@ -26,7 +27,6 @@ from tracejit.ops.control.stack import StackNew, StackPop, record_types
 from tracejit.transforms.batching.lanes import Table, run_lanes
 from tracejit.transforms.batching.plan import BatchPlan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
-from tracejit.transforms.regions import close, copy_node, nested
 
 __all__ = ["batch_graph", "batch_nodes"]
 

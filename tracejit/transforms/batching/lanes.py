@@ -18,6 +18,7 @@ from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
+from tracejit.ir.regions import close, copy_node
 from tracejit.ir.types import (
     NONE,
     TOKEN,
@@ -30,7 +31,6 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.transforms.batching.plan import effect_tokens
-from tracejit.transforms.regions import close, copy_node
 
 __all__ = ["Table", "run_lanes"]
 

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 
 from tracejit.ir.batching import may_be_batched
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
+from tracejit.ir.regions import nested
 from tracejit.ir.types import TOKEN, type_sizes
 from tracejit.ops.control.calls import Checkpoint, Custom
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackPop, StackPush
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
-from tracejit.transforms.regions import nested
 
 __all__ = ["BatchPlan", "call_operands", "effect_tokens", "make_plan"]
 

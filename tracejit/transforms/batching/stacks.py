@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from tracejit.ir.graph import Node, Value
+from tracejit.ir.regions import nested
 from tracejit.ir.types import Type, dtype_of, shape_of
 from tracejit.ops.control.stack import StackNew
-from tracejit.transforms.regions import nested
 
 __all__ = ["StackFlags", "stacks_of"]
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Container
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import GraphBuilder, Node, Value
+from tracejit.ir.regions import copy_node
 from tracejit.ir.types import ArrayType
+from tracejit.loops.counted import Counted
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.shape import Reshape, Slice
-from tracejit.transforms.batching.counted import Counted
-from tracejit.transforms.regions import copy_node
 
 __all__ = ["written_out"]
 

@@ -17,6 +17,7 @@ from tracejit.ir.batching import BatchAdaptor
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read
+from tracejit.ir.regions import copy_node
 from tracejit.ir.types import (
     DTYPES,
     ArrayType,
@@ -26,15 +27,14 @@ from tracejit.ir.types import (
     type_sizes,
     type_substitute,
 )
+from tracejit.loops.counted import Counted
+from tracejit.loops.unrolled import written_out
 from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, UpdateSlice
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 from tracejit.ops.python.conversion import ToNpScalar
-from tracejit.transforms.batching.counted import Counted
-from tracejit.transforms.batching.unrolled import written_out
-from tracejit.transforms.regions import copy_node
 
 __all__ = ["at_once"]
 

@@ -1,0 +1,1 @@
+"""Loops rewritten as what they compute, for transforms and passes alike."""
