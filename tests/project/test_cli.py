@@ -98,7 +98,8 @@ def test_show_knows_every_stage(folder: Path, capsys: pytest.CaptureFixture[str]
     assert code == 0 and "# trace" in out and "# kernel" in out and "# asm" in out
     code, _, err = run(capsys, *command, "nonsense")
     assert (
-        code == 2 and "there is no stage nonsense; there are trace, inline_calls, loops_at_once" in err
+        code == 2
+        and "there is no stage nonsense; there are trace, inline_calls, loops_at_once" in err
     )
 
 

@@ -64,12 +64,15 @@ class _Contraction:
         self.rows, self.vectors = (8, 3) if target.vector_bits == 512 else (4, 3)
         if target.vector_bits < 256:
             self.vectors = 2
+        #: Fewer rows, for what is left of them.
+        self.heights = [n for n in (1, 2, 4, 8) if n <= self.rows]
         self.fma = "fma" if target.has_fma else "fmuladd"
 
     def write(self) -> None:
         self._offsets()
         for vectors in range(1, self.vectors + 1):
-            self._tile_kernel(vectors)
+            for rows in self.heights:
+                self._tile_kernel(rows, vectors)
         for width in {self.rows, self.width}:
             self._pack(width)
         self._flush()
@@ -144,10 +147,10 @@ class _Contraction:
 
     # The kernel -------------------------------------------------------------------------------
 
-    def _tile_kernel(self, vectors: int) -> None:
+    def _tile_kernel(self, rows: int, vectors: int) -> None:
         """tile[r][v][j] = sum over p < k of a[p][r] * b[v][p][j]; b[1] begins at b + pitch."""
         params = (("ptr", "%a"), ("ptr", "%b"), ("i64", "%pitch"), ("i64", "%k"), ("ptr", "%tile"))
-        fb = self._begin(f"tile{vectors}", params)
+        fb = self._begin(f"tile{rows}x{vectors}", params)
         s, one = Lanes(fb, self.width), Lanes(fb)
         kind = s.type(self.dtype)
         streams = ["%b"]
@@ -162,7 +165,7 @@ class _Contraction:
                 at = self._at(fb, stream, column)
                 right.append(fb.emit(f"load {kind}, ptr {at}, align {self.size}"))
             out = list(sums)
-            for r in range(self.rows):
+            for r in range(rows):
                 at = self._at(fb, row, str(r))
                 x = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
                 left = s.splat(x, self.dtype)
@@ -171,7 +174,7 @@ class _Contraction:
                     out[n] = s.intrinsic(self.fma, self.dtype, left, right[v], out[n])
             return out
 
-        zeros = [s.const(0.0, self.dtype)] * (self.rows * vectors)
+        zeros = [s.const(0.0, self.dtype)] * (rows * vectors)
         kinds = [kind] * len(zeros)
         carried = list(zip(kinds, zeros, strict=True))
         pairs = fb.integer("and", "%k", "-2")
@@ -383,15 +386,7 @@ class _Contraction:
 
             def use(vectors: int) -> None:
                 width = vectors * self.width
-                self._call(
-                    fb,
-                    f"tile{vectors}",
-                    f"ptr {left}",
-                    f"ptr {right}",
-                    f"i64 {DEPTH * self.width}",
-                    f"i64 {k}",
-                    f"ptr {tile}",
-                )
+                self._tile(fb, vectors, height, [left, right], k, tile)
                 count = fb.emit(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {width})")
                 self._call(
                     fb,
@@ -426,6 +421,30 @@ class _Contraction:
             return []
 
         fb.do_while("0", m, str(self.rows), (), row)
+
+    def _tile(
+        self, fb: FunctionBuilder, vectors: int, height: str, panels: list[str], k: str, tile: str
+    ) -> None:
+        """Call the kernel of the fewest rows that are as many as `height`."""
+        left, right = panels
+        done = fb.fresh_label("done")
+        for rows in self.heights:
+            other = fb.fresh_label("taller")
+            if rows < self.rows:
+                fits, label = fb.less(height, str(rows + 1)), fb.fresh_label("fits")
+                fb.cond_br(fits, label, other)
+                fb.block(label)
+            self._call(
+                fb,
+                f"tile{rows}x{vectors}",
+                f"ptr {left}",
+                f"ptr {right}",
+                f"i64 {DEPTH * self.width}",
+                f"i64 {k}",
+                f"ptr {tile}",
+            )
+            fb.br(done)
+            fb.block(other if rows < self.rows else done)
 
 
 class _Group:

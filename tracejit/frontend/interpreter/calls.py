@@ -28,6 +28,7 @@ from tracejit.frontend.containers.traced import DIRECT, TRACED
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.interpreter.library import call_followed, call_library, is_followed
+from tracejit.frontend.interpreter.library_filters import PARTS as FILTER_PARTS
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import PARTS
 from tracejit.frontend.numpy.conversion import asarray, cast_value
@@ -74,7 +75,7 @@ _PURE_NUMPY = frozenset(
 
 #: Arrays of at most so many elements become part of a program.
 _SMALL = 2**14
-_PARTS: frozenset[Any] = frozenset(PARTS)
+_PARTS: frozenset[Any] = frozenset((*PARTS, *FILTER_PARTS))
 
 #: Operations of Python that take as long as a call of a function, and of one of NumPy.
 _CALL, _NUMPY_CALL = 3, 90
@@ -222,6 +223,8 @@ def _call_function(
     if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
         return interpreter.fresh(f(*args, **kwargs))
     if not _is_own(interpreter, f):
+        if is_followed(interpreter, f, args, kwargs):
+            return call_followed(interpreter, f, args, kwargs)
         require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
         return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
     following, interpreter.following = interpreter.following, False

@@ -19,8 +19,9 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.host.functions import host_path
-from tracejit.frontend.interpreter import library_loops, library_parts
+from tracejit.frontend.interpreter import library_filters, library_loops, library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
+from tracejit.frontend.interpreter.library_filters import filter_of
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
 from tracejit.frontend.python.imports import imported
@@ -36,6 +37,7 @@ _REFUSED: set[Any] = set()
 #: Where such functions are defined.
 _SOURCES = (
     os.path.join(os.path.dirname(np.__file__), ""),
+    library_filters.__file__,
     library_loops.__file__,
     library_parts.__file__,
 )
@@ -52,6 +54,8 @@ def _python_function(f: Any) -> FunctionType | None:
     """The Python function that a function of NumPy is; None for compiled ones."""
     if f in LOOPS:
         f = LOOPS[f]
+    elif (filtering := filter_of(f)) is not None:
+        f = filtering
     elif type(f) is type(np.sum):
         f = getattr(f, "__wrapped__", None)
     own = isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_SOURCES)
@@ -67,7 +71,8 @@ def is_followed(
     """
     if interpreter.following and _python_function(f) is not None and host_path(f) is None:
         return True
-    if f not in FOLLOWED and f not in LOOPS or not (has_traced(args) or has_traced(kwargs)):
+    known = f in FOLLOWED or f in LOOPS or filter_of(f) is not None
+    if not known or not (has_traced(args) or has_traced(kwargs)):
         return False
     return _form(f, args, kwargs) not in _REFUSED
 

@@ -21,7 +21,7 @@ from tracejit.ops.array.contraction import Places
 __all__ = ["emit_contraction"]
 
 #: More terms are a loop's business.
-_MOST_TERMS = 32
+_MOST_TERMS = 49
 
 
 def emit_contraction(
