@@ -87,6 +87,34 @@ class _Fuser:
 
     def roots(self) -> set[Node]:
         """The nodes whose results are materialised, before sharing is looked at."""
+        out, repeated = self._stored(None)
+        shared = self._shared(repeated, out)
+        if shared is not None:
+            # One value in memory instead of several that are soon made of it.
+            other, fewer = self._stored(shared)
+            if len(fewer) + 1 < len(repeated):
+                out, repeated = other, fewer
+            else:
+                self._stored(None)
+        out = worth_storing(repeated, out, self.inlined, self.order)
+        for n in self.graph.nodes:
+            if n.op.updates and n in out:
+                self._finish_first(n, out)
+        return out
+
+    def _shared(self, repeated: Sequence[Node], roots: set[Node]) -> Node | None:
+        """The last expensive value that the most of the nodes are made of, two at least."""
+        count: dict[Node, int] = {}
+        for c in repeated:
+            for n in self.inlined(c, roots - {c}):
+                if n is not c and isinstance(n.op, Elementwise):
+                    if self.cost[n.outputs[0]] >= EXPENSIVE:
+                        count[n] = count.get(n, 0) + 1
+        several = [n for n, times in count.items() if times > 1]
+        return max(several, key=lambda n: (count[n], self.order.place[n]), default=None)
+
+    def _stored(self, also: Node | None) -> tuple[set[Node], list[Node]]:
+        """Nodes that are materialised, and which of these only not to be computed repeatedly."""
         outputs = set(self.graph.outputs)
         out: set[Node] = set()
         repeated: list[Node] = []
@@ -97,7 +125,7 @@ class _Fuser:
             users = self.consumers.get(v, [])
             self.cost[v] = self._cost_of(n)
             leaves = v in outputs or any(u not in self.fusable for u in users)
-            stored = leaves or self._chained(v, users)
+            stored = leaves or n is also or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
             alone = is_root_op(n) and not self._joined_on(n, users)
             if alone or stored or unread or self._feeds_scatter(v, users) or self._checks(n, users):
@@ -107,11 +135,7 @@ class _Fuser:
                 out.add(n)
                 repeated.append(n)
                 self.cost[v] = 0.0
-        out = worth_storing(repeated, out, self.inlined, self.order)
-        for n in self.graph.nodes:
-            if n.op.updates and n in out:
-                self._finish_first(n, out)
-        return out
+        return out, repeated
 
     def _joined_on(self, n: Node, users: Sequence[Node]) -> bool:
         """Whether a join is only an operand of another, once: that one stores its operands."""
@@ -312,15 +336,23 @@ class _Fuser:
             for n in self.inlined(root, roots):
                 if n is not root and not is_literal(n):
                     where.setdefault(n, set()).add(group_of[root].index)
+        for n in self.graph.nodes:
+            if n in self.fusable:
+                self.cost[n.outputs[0]] = 0.0 if n in roots else self._cost_of(n)
         again = {n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= EXPENSIVE}
-        # Only the outermost of a chain: storing it spares the rest.
+        # Of a chain that nothing else reads only the outermost: storing it spares the rest.
         inner = {
-            p
+            n
             for n in again
-            for v in n.inputs
-            if (p := self.producer.get(v)) in again and where[p] == where[n]
+            if all(u in again and where[u] == where[n] for u in self._readers(n, where, roots))
         }
-        return {n for n in again - inner if isinstance(n.op, Elementwise)}
+        found = {n for n in again - inner if isinstance(n.op, Elementwise)}
+        # What is made of one that is stored now may be cheap enough by then.
+        return {n for n in found if not found.intersection(self.inlined(n, roots)[:-1])}
+
+    def _readers(self, n: Node, where: dict[Node, set[int]], roots: set[Node]) -> list[Node]:
+        """The nodes computed in registers, or roots, that read a node."""
+        return [u for u in self.consumers[n.outputs[0]] if u in where or u in roots]
 
 
 def fuse(graph: Graph) -> Graph:

@@ -47,8 +47,8 @@ def worth_storing(
         readers = {r: tree for r, tree in trees.items() if c in tree}
         if not readers or not all(_may_read(r, c, tree, order) for r, tree in readers.items()):
             continue
-        again = _total(_work(r, tree) for r, tree in readers.items())
-        stored = _total(_work(r, inlined(r, roots)) for r in (*readers, c))
+        again = _total(_work(r, tree, c) for r, tree in readers.items())
+        stored = _total(_work(r, inlined(r, roots), c) for r in (*readers, c))
         if again is not None and stored is not None and again <= stored + _ROUND_TRIP:
             roots = fewer
     return roots
@@ -80,8 +80,8 @@ def _wide(v: Value) -> int:
     return sum(n != 1 for n in v.type.shape)
 
 
-def _work(root: Node, tree: Sequence[Node]) -> float | None:
-    """The work at one position, or None where the places are not known or too many."""
+def _work(root: Node, tree: Sequence[Node], c: Node) -> float | None:
+    """The work for each element of `c`, or None where the places are not known or too many."""
     top = _top(root)
     if top is None:
         return None
@@ -108,7 +108,14 @@ def _work(root: Node, tree: Sequence[Node]) -> float | None:
             if (x, source) not in seen:
                 seen.add((x, source))
                 stack.append((x, source))
-    return total
+    return total * _share(top, c.outputs[0])
+
+
+def _share(top: Value, c: Value) -> float:
+    """How many elements a kernel computes, for each element of `c`; 1 where that is not known."""
+    assert isinstance(top.type, ArrayType) and isinstance(c.type, ArrayType)
+    own, other = top.type.size, c.type.size
+    return own / other if isinstance(own, int) and isinstance(other, int) and other else 1.0
 
 
 def _own(node: Node) -> float:
