@@ -25,7 +25,7 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
-__all__ = ["Index", "LoopAxes", "indexed", "is_inside", "linear_form", "origin"]
+__all__ = ["Index", "LoopAxes", "digits", "indexed", "is_inside", "linear_form", "origin"]
 
 #: One index into each axis of an array.
 Index: TypeAlias = tuple[Dim, ...]
@@ -229,15 +229,15 @@ def _reshaped(node: Node, source: ArrayType, index: Index, axes: LoopAxes) -> In
         sizes = [source.shape[a] for a in inner]
         steps = row_steps([out.shape[a] for a in outer])
         place = total([index[a] * step for a, step in zip(outer, steps, strict=True)])
-        digits = _digits(place, sizes, axes)
-        if digits is None:
+        spread = digits(place, sizes, axes)
+        if spread is None:
             return None
-        for a, digit in zip(inner, digits, strict=True):
+        for a, digit in zip(inner, spread, strict=True):
             found[a] = digit
     return tuple(found)
 
 
-def _digits(place: Dim, sizes: Sequence[Dim], axes: LoopAxes) -> list[Dim] | None:
+def digits(place: Dim, sizes: Sequence[Dim], axes: LoopAxes) -> list[Dim] | None:
     """A position as an index of axes of those sizes; a loop axis that spans several is split."""
     if len(sizes) == 1:
         return [place]
@@ -245,24 +245,24 @@ def _digits(place: Dim, sizes: Sequence[Dim], axes: LoopAxes) -> list[Dim] | Non
     form = axes.form(place)
     if form is None or form[0] != 0:
         return None
-    digits: list[Dim] = [0] * len(sizes)
+    found: list[Dim] = [0] * len(sizes)
     most: list[Dim] = [0] * len(sizes)
     for name, factor in form[1].items():
         n = axes.sizes[name]
-        found = _spanned(factor, n, sizes, steps)
-        if found is None:
+        span = _spanned(factor, n, sizes, steps)
+        if span is None:
             return None
-        axis, times = found
+        axis, times = span
         if not _is_at_least(sizes[axis], n * times):
             parts = _split_sizes(n * times, sizes[: axis + 1])
             if times != 1 or parts is None:
                 return None
             axes.split(name, parts)
-            return _digits(axes.now(place), sizes, axes)
-        digits[axis] = digits[axis] + symbol(name) * times
+            return digits(axes.now(place), sizes, axes)
+        found[axis] = found[axis] + symbol(name) * times
         most[axis] = most[axis] + (n - 1) * times
     fits = all(_is_at_least(n - 1, m) for n, m in zip(sizes, most, strict=True))
-    return digits if fits else None
+    return found if fits else None
 
 
 def _spanned(

@@ -24,7 +24,7 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.shape import BroadcastTo, Transpose
-from tracejit.passes.analysis.affine_places import Index, LoopAxes, indexed, origin
+from tracejit.passes.analysis.affine_places import Index, LoopAxes, digits, indexed, origin
 from tracejit.passes.simplify.few_terms import emit_contraction
 from tracejit.passes.simplify.products import Factor, factors, is_product, places
 
@@ -53,13 +53,31 @@ def sum_of_windows(
     if targets is None or source is None or not is_product(source):
         return None
     operands, _ = factors(source, index, axes, made)
-    found = _Solver(axes, t, tuple(axes.now(d) for d in targets), operands).solve()
+    whole, targets = _unflattened(t, targets, axes)
+    found = _Solver(axes, whole, tuple(axes.now(d) for d in targets), operands).solve()
     if found is None:
         return None
-    plan = _Plan(node, t, operands, found)
+    plan = _Plan(node, whole, operands, found)
     if not plan.padded():
         return (plan.write(builder, [x.source for x in operands]),)
     return (_guarded(builder, node, source, plan, made),)
+
+
+def _unflattened(t: ArrayType, targets: Index, axes: LoopAxes) -> tuple[ArrayType, Index]:
+    """Places in a flat array as places along the axes that their steps tell of, where they do."""
+    form = axes.form(targets[0]) if t.ndim == 1 else None
+    if form is None:
+        return t, targets
+    steps = sorted({c for c in form[1].values() if isinstance(c, int)}, reverse=True)
+    size = t.shape[0]
+    if len(steps) < 2 or steps[-1] != 1 or not isinstance(size, int):
+        return t, targets
+    whole = [size, *steps]
+    if any(a % b for a, b in itertools.pairwise(whole)):
+        return t, targets
+    shape = tuple(a // b for a, b in itertools.pairwise(whole))
+    found = digits(targets[0], shape, axes)
+    return (t, targets) if found is None else (ArrayType(t.dtype, shape), tuple(found))
 
 
 def _is_zero(v: Value, made: dict[Value, Node]) -> bool:
@@ -381,9 +399,11 @@ class _Plan:
             whole = emit("update_slice", (whole, value), where_to)
         assert whole is not None
         back = tuple(order.index(a) for a in range(len(order)))
-        if back == tuple(range(len(order))):
-            return whole
-        return emit("transpose", (whole,), {"axes": back})
+        if back != tuple(range(len(order))):
+            whole = emit("transpose", (whole,), {"axes": back})
+        t = self.node.outputs[0].type
+        assert isinstance(t, ArrayType)
+        return whole if self.t == t else emit("reshape", (whole,), {"shape": t.shape})
 
     def _framed(self, builder: GraphBuilder, v: Value, k: int) -> Value:
         frame = self.found.frames[k]
