@@ -98,6 +98,24 @@ def positions(x, w, s=1, d=1):
     return out
 
 
+def sums(x, w, s=1, d=1):
+    kh, kw = w.shape[2:]
+    oh, ow = _out(x, w, s, d)
+    out = np.zeros((len(x), len(w), oh, ow), x.dtype)
+    for n in range(len(x)):
+        for o in range(len(w)):
+            for i in range(oh):
+                for j in range(ow):
+                    part = x[
+                        n,
+                        :,
+                        s * i : s * i + d * (kh - 1) + 1 : d,
+                        s * j : s * j + d * (kw - 1) + 1 : d,
+                    ]
+                    out[n, o, i, j] = np.sum(part * w[o])
+    return out
+
+
 SPELLINGS = (
     windows_einsum,
     windows_tensordot,
@@ -106,6 +124,7 @@ SPELLINGS = (
     indices,
     shifted,
     positions,
+    sums,
 )
 
 
@@ -218,6 +237,33 @@ def test_one_channel_each_is_one_kernel_of_sums():
     g = tracejit.jit(by_loops, strict=True)
     np.testing.assert_array_equal(g(x, w), by_loops(x, w))
     assert fused_ops(g, x, w) == ["fusion"]
+
+
+def test_sums_of_singles_are_as_accurate_as_sums():
+    rng = np.random.default_rng(4)
+    a, b = (rng.random((20, 3000)).astype("f4") for _ in "ab")
+
+    def f(a, b):
+        return np.sum(a[:, None] * b[None], axis=-1)
+
+    jitted = tracejit.jit(f, strict=True)
+    assert "contract" in fused_ops(jitted, a, b)
+    np.testing.assert_allclose(jitted(a, b), f(a.astype("f8"), b.astype("f8")), rtol=1e-6)
+
+
+def test_filters_of_one_image_are_one_kernel():
+    def f(x, w):
+        out = np.zeros((30, 29))
+        for i in range(30):
+            for j in range(29):
+                out[i, j] = np.sum(x[i : i + 3, j : j + 4] * w)
+        return out
+
+    rng = np.random.default_rng(4)
+    x, w = rng.standard_normal((32, 32)), rng.standard_normal((3, 4))
+    jitted = tracejit.jit(f, strict=True)
+    np.testing.assert_allclose(jitted(x, w), f(x, w), rtol=1e-12, atol=1e-12)
+    assert fused_ops(jitted, x, w) == ["fusion"]
 
 
 def test_products_that_blas_takes_stay_with_it():

@@ -33,7 +33,8 @@ from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, UpdateSlice
 from tracejit.ops.array.linalg import MatMul
-from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
+from tracejit.ops.array.reduction import ReduceSum
+from tracejit.ops.array.shape import BroadcastTo, Element, Reshape, Slice, Transpose
 from tracejit.ops.python.conversion import ToNpScalar
 
 __all__ = ["at_once"]
@@ -233,7 +234,7 @@ class _Iterations:
         if v in self.table:
             return self.table[v]
         node = self.loop.producer.get(v)
-        if node is None or not (_moves(node) or products and isinstance(node.op, MatMul)):
+        if node is None or not (_moves(node) or products and self._is_product(node)):
             return None
         operands = [self._of(x, products) for x in node.inputs]
         found: tuple[Value, bool] | None = None
@@ -243,6 +244,22 @@ class _Iterations:
         if found is not None:
             self.table[v] = found
         return found
+
+    def _is_product(self, node: Node) -> bool:
+        """Whether a node is a product of matrices, or of the sum of products of two arrays."""
+        if isinstance(node.op, (MatMul, Element)):
+            return True
+        if isinstance(node.op, ReduceSum):
+            v = node.inputs[0]
+            while (made := self.loop.producer.get(v)) is not None:
+                if not isinstance(made.op, (Reshape, Transpose)):
+                    return made.op.name == "multiply"
+                v = made.inputs[0]
+            return False
+        if node.op.name != "multiply":
+            return False
+        operands = [self.loop.producer.get(v) for v in node.inputs]
+        return all(n is None or isinstance(n.op, _MOVES) for n in operands)
 
     def _made(
         self, node: Node, operands: Sequence[tuple[Value, bool]]

@@ -17,12 +17,13 @@ from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.contractions import (
     CONTRACTIONS,
     contraction_address,
+    contraction_name,
     loop_axes,
 )
 from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
-from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ir.types import ArrayType
 from tracejit.ops.array.contraction import Places
 
 __all__ = ["emit_contraction"]
@@ -57,7 +58,7 @@ def _emit(e: ProgramContext, node: Node, sides: Sequence[_Side]) -> None:
     places = (*dense_strides(out), *(0 for _ in summed))
     c = _Side(e.pointer[node.outputs[0]], 0, places)
     sizes = (*node.attrs["shape"], *node.attrs["summed"])
-    name = f"tj_contract_{dtype_name(out.dtype)}"
+    name = contraction_name(node)
     counts = [e.dim(prod([sizes[k] for k in axes])) for axes in (rows, columns, summed)]
     fb = e.fb
 

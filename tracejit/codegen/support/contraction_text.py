@@ -42,22 +42,27 @@ PARAMETERS = (
 )
 
 
-def scratch_bytes(itemsize: int) -> int:
-    """The memory that the packed panels need."""
-    return DEPTH * (COLUMNS + ROWS) * itemsize
+def scratch_bytes() -> int:
+    """The memory that the packed panels need at most."""
+    return DEPTH * (COLUMNS + ROWS) * 8
 
 
-def contraction_text(name: str, dtype: str, target: HostTarget) -> str:
-    """The module of the function `name` with `PARAMETERS`, for f32 or f64; it returns nothing."""
+def contraction_text(name: str, dtype: str, target: HostTarget, wide: bool = False) -> str:
+    """The module of the function `name` with `PARAMETERS`, for f32 or f64; it returns nothing.
+
+    With `wide` blocks of f32 are added up in f64.
+    """
     module = Module(target)
-    _Contraction(module, name, dtype).write()
+    _Contraction(module, name, dtype, "f64" if wide else dtype).write()
     return module.text()
 
 
 class _Contraction:
-    def __init__(self, module: Module, name: str, dtype: str) -> None:
+    def __init__(self, module: Module, name: str, memory: str, dtype: str) -> None:
         target = module.target
-        self.module, self.name, self.dtype = module, name, dtype
+        self.module, self.name = module, name
+        #: What arrays hold, and what panels and tiles do.
+        self.memory, self.dtype = memory, dtype
         self.size = bits(dtype) // 8
         self.width = target.vector_bits // 8 // self.size
         #: Rows of a tile, and vectors of its columns: with both operands they fill the registers.
@@ -82,6 +87,16 @@ class _Contraction:
 
     def _at(self, fb: FunctionBuilder, base: str, index: str) -> str:
         return fb.emit(f"getelementptr {memory_type(self.dtype)}, ptr {base}, i64 {index}")
+
+    def in_array(self, fb: FunctionBuilder, base: str, index: str) -> str:
+        """The address of an element of an array."""
+        return fb.emit(f"getelementptr {memory_type(self.memory)}, ptr {base}, i64 {index}")
+
+    def widened(self, lanes: Lanes, value: str) -> str:
+        """Elements of an array as a panel holds them."""
+        if self.memory == self.dtype:
+            return value
+        return lanes.convert("fpext", value, memory_type(self.memory), memory_type(self.dtype))
 
     def _entry(self, fb: FunctionBuilder, table: str, index: str) -> str:
         at = fb.emit(f"getelementptr i64, ptr {table}, i64 {index}")
@@ -238,14 +253,17 @@ class _Contraction:
         s, one = Lanes(fb, self.width), Lanes(fb)
 
         def store(lanes: Lanes, to: str, value: str) -> None:
-            kind = lanes.type(self.dtype)
+            kind, size = lanes.type(self.memory), bits(self.memory) // 8
+            if self.memory != self.dtype:
+                kinds = memory_type(self.dtype), memory_type(self.memory)
+                value = lanes.convert("fptrunc", value, *kinds)
 
             def added() -> list[str]:
-                old = fb.emit(f"load {kind}, ptr {to}, align {self.size}")
-                return [lanes.op("fadd", self.dtype, old, value)]
+                old = fb.emit(f"load {kind}, ptr {to}, align {size}")
+                return [lanes.op("fadd", self.memory, old, value)]
 
             (total,) = fb.if_then("%more", [(kind, value)], added)
-            fb.line(f"store {kind} {total}, ptr {to}, align {self.size}")
+            fb.line(f"store {kind} {total}, ptr {to}, align {size}")
 
         def vector(j: str, _: list[str]) -> list[str]:
             left = fb.integer("sub", "%n", j)
@@ -259,14 +277,14 @@ class _Contraction:
             whole = fb.emit(f"and i1 {full}, {dense}")
 
             def row(r: str, _: list[str]) -> list[str]:
-                base = self._at(fb, "%c", self._entry(fb, "%rows", r))
+                base = self.in_array(fb, "%c", self._entry(fb, "%rows", r))
                 place = fb.integer("add", fb.integer("mul", r, "%pitch"), j)
                 source = self._at(fb, "%tile", place)
                 at_once, singly, done = (fb.fresh_label(x) for x in ("vector", "lanes", "done"))
                 fb.cond_br(whole, at_once, singly)
                 fb.block(at_once)
                 value = fb.emit(f"load {s.type(self.dtype)}, ptr {source}, align {self.size}")
-                store(s, self._at(fb, base, first), value)
+                store(s, self.in_array(fb, base, first), value)
                 fb.br(done)
                 fb.block(singly)
 
@@ -274,7 +292,7 @@ class _Contraction:
                     offset = self._entry(fb, "%columns", fb.integer("add", j, q))
                     at = self._at(fb, source, q)
                     element = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
-                    store(one, self._at(fb, base, offset), element)
+                    store(one, self.in_array(fb, base, offset), element)
                     return []
 
                 fb.do_while("0", count, "1", (), lane)
@@ -496,9 +514,9 @@ class _Group:
         fb.block(runs)
 
         def both(place: str) -> str:
-            kind, size = memory_type(self.c.dtype), self.c.size
+            kind, size = memory_type(self.c.memory), bits(self.c.memory) // 8
             ends = [
-                self.c._at(fb, "%from", fb.integer("add", place, base))
+                self.c.in_array(fb, "%from", fb.integer("add", place, base))
                 for base in (start, second_start)
             ]
             one = self._masked(kind, size, ends[0], in_first)
@@ -516,7 +534,7 @@ class _Group:
         fb, kind = self.fb, self.s.type(self.c.dtype)
 
         def body(p: str, _: list[str]) -> list[str]:
-            value = load(self.c._entry(fb, "%sums", p))
+            value = self.c.widened(self.s, load(self.c._entry(fb, "%sums", p)))
             at = self.c._at(fb, self.to, fb.integer("mul", p, str(self.width)))
             fb.line(f"store {kind} {value}, ptr {at}, align {self.c.size}")
             return []
@@ -524,13 +542,13 @@ class _Group:
         fb.do_while("0", "%k", "1", (), body)
 
     def _load(self, place: str) -> str:
-        at = self.c._at(self.fb, "%from", place)
-        kind = self.s.type(self.c.dtype)
-        return self.fb.emit(f"load {kind}, ptr {at}, align {self.c.size}")
+        at = self.c.in_array(self.fb, "%from", place)
+        kind, size = self.s.type(self.c.memory), bits(self.c.memory) // 8
+        return self.fb.emit(f"load {kind}, ptr {at}, align {size}")
 
     def _gather(self, place: str, offsets: str, valid: str) -> str:
-        fb, kind, size = self.fb, memory_type(self.c.dtype), self.c.size
-        base = self.c._at(fb, "%from", place)
+        fb, kind, size = self.fb, memory_type(self.c.memory), bits(self.c.memory) // 8
+        base = self.c.in_array(fb, "%from", place)
         pointers = fb.emit(f"getelementptr {kind}, ptr {base}, {self.wide} {offsets}")
         vector, addresses = self.s.of(kind), self.s.of("ptr")
         suffix = {"float": "f32", "double": "f64"}[kind]

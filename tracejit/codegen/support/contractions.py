@@ -6,29 +6,44 @@ from tracejit.codegen.llvm.engine import Library, host_target, load_object, obje
 from tracejit.codegen.support.contraction_text import PARAMETERS, contraction_text, scratch_bytes
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
-from tracejit.ir.types import ArrayType
+from tracejit.ir.types import DTYPES, ArrayType, dtype_name
 from tracejit.locks import once
 
-__all__ = ["CONTRACTIONS", "contraction_address", "contraction_scratch", "loop_axes"]
+__all__ = [
+    "CONTRACTIONS",
+    "contraction_address",
+    "contraction_name",
+    "contraction_scratch",
+    "loop_axes",
+]
 
-_DTYPES = ("f32", "f64")
+#: Of elements of one dtype, added up in it, or of singles in doubles.
+_KINDS = {"f32": ("f32", False), "f64": ("f64", False), "f32wide": ("f32", True)}
 #: Function name -> its parameters' types: the contraction itself, and what fills its tables.
 CONTRACTIONS: dict[str, list[str]] = {
-    **{f"tj_contract_{dtype}": [kind for kind, _ in PARAMETERS] for dtype in _DTYPES},
-    **{f"tj_contract_{dtype}_offsets": ["ptr", "ptr"] for dtype in _DTYPES},
+    **{f"tj_contract_{kind}": [p for p, _ in PARAMETERS] for kind in _KINDS},
+    **{f"tj_contract_{kind}_offsets": ["ptr", "ptr"] for kind in _KINDS},
 }
 
 
 @once
-def _library(dtype: str) -> Library:
-    name = f"tj_contract_{dtype}"
-    code = object_code(contraction_text(name, dtype, host_target()))
+def _library(kind: str) -> Library:
+    name, (dtype, wide) = f"tj_contract_{kind}", _KINDS[kind]
+    code = object_code(contraction_text(name, dtype, host_target(), wide))
     return load_object(code, {}, [name, f"{name}_offsets"])
 
 
 def contraction_address(name: str) -> int:
     """The address of a function of CONTRACTIONS, compiled once a process."""
     return _library(name.split("_")[2]).address(name)
+
+
+def contraction_name(node: Node) -> str:
+    """The function of CONTRACTIONS that computes a node."""
+    t = node.outputs[0].type
+    assert isinstance(t, ArrayType)
+    wide = node.attrs.get("wide", False) and t.dtype == DTYPES["f32"]
+    return f"tj_contract_{dtype_name(t.dtype)}{'wide' if wide else ''}"
 
 
 def loop_axes(node: Node) -> tuple[bool, list[int], list[int], list[int], list[int]]:
@@ -55,4 +70,4 @@ def contraction_scratch(node: Node) -> list[Dim]:
     entries = sum((prod([sizes[k] for k in axes]) for axes in (rows, columns, summed)), start=0)
     t = node.outputs[0].type
     assert isinstance(t, ArrayType)
-    return [scratch_bytes(t.dtype.itemsize), 2 * 8 * entries]
+    return [scratch_bytes(), 2 * 8 * entries]

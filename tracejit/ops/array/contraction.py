@@ -33,7 +33,7 @@ class Contract(Op):
 
     `left` and `right` hold (offset, coefficients) for each axis of an operand: its index is the
     offset plus each loop axis, those of `shape` and then those of `summed`, times its coefficient.
-    All of them lie inside the operand.
+    All of them lie inside the operand. With `wide` f32 is multiplied and added up in f64.
     """
 
     name: ClassVar[str] = "contract"
@@ -48,7 +48,8 @@ class Contract(Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
-        only_attrs(self.name, attrs, "shape", "summed", "left", "right")
+        only_attrs(self.name, attrs, "shape", "summed", "left", "right", optional=("wide",))
+        require(type(attrs.get("wide", False)) is bool, "contract: wide must be a bool")
         a, b = (array_of(self.name, t) for t in inputs)
         require(a.dtype == b.dtype, f"contract: {a} and {b} are of two dtypes")
         require(a.dtype in (DTYPES["f32"], DTYPES["f64"]), f"contract has no rule for {a.dtype}")
@@ -64,6 +65,7 @@ class Contract(Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         sizes = (*attrs["shape"], *attrs["summed"])
         operands: list[Any] = []
+        dtype = np.float64 if attrs.get("wide") else inputs[0].dtype
         for x, places in zip(inputs, (attrs["left"], attrs["right"]), strict=True):
             axes = [k for k in range(len(sizes)) if any(c[k] for _, c in places)]
             grid = np.ogrid[tuple(slice(sizes[k]) for k in axes)]
@@ -71,12 +73,13 @@ class Contract(Op):
             for offset, coefficients in places:
                 terms = (coefficients[k] * g for k, g in zip(axes, grid, strict=True))
                 index.append(np.broadcast_to(offset + sum(terms), [sizes[k] for k in axes]))
-            operands += [x[tuple(index)], axes]
+            operands += [x[tuple(index)].astype(dtype), axes]
         ndim = len(attrs["shape"])
         # einsum knows an axis by an operand's alone: ones have those that neither depends on.
-        operands += [np.ones(sizes, inputs[0].dtype), list(range(len(sizes)))]
+        operands += [np.ones(sizes, dtype), list(range(len(sizes)))]
         with np.errstate(all="ignore"):
-            return (c_array(np.einsum(*operands, list(range(ndim)))),)
+            total = np.einsum(*operands, list(range(ndim)))
+            return (c_array(np.asarray(total, inputs[0].dtype)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -99,6 +102,9 @@ class Contract(Op):
             attrs = {"shape": (2, 7), "summed": (3,)}
             operands = [array(dtype, (2, 9)), k]
             out.append((operands, {**attrs, "left": channels, "right": taps}))
+            attrs = {"shape": (3, 5), "summed": (4,)}
+            wide = {**attrs, "left": (rows, inner), "right": (inner, columns), "wide": True}
+            out.append(([a, b], wide))
         return out
 
 

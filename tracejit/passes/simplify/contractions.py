@@ -14,15 +14,16 @@ from collections.abc import Sequence
 
 from tracejit.ir.axis_groups import row_steps
 from tracejit.ir.dims import Dim, prod, symbol, total
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.scatter_apply import ScatterApply
-from tracejit.passes.analysis.affine_places import LoopAxes, is_inside
+from tracejit.passes.analysis.affine_places import LoopAxes, is_inside, origin
 from tracejit.passes.simplify.dce import dce
-from tracejit.passes.simplify.few_terms import emit_contraction
+from tracejit.passes.simplify.few_terms import emit_contraction, has_few_terms
 from tracejit.passes.simplify.products import Factor, factors, places
 from tracejit.passes.simplify.window_sums import sum_of_windows
 
@@ -31,6 +32,8 @@ __all__ = ["contractions"]
 _DTYPES = (DTYPES["f32"], DTYPES["f64"])
 #: Products below which a library's call, copies and all, costs no more.
 _FEW = 4096
+#: Rows and columns from which on a tile of them saves reads of what is summed element by element.
+_FEWEST = 4
 
 
 def contractions(graph: Graph) -> Graph:
@@ -53,6 +56,8 @@ def _rewritten(
 ) -> tuple[Value, ...] | None:
     if isinstance(node.op, MatMul):
         return _contracted(builder, node, made)
+    if isinstance(node.op, ReduceSum):
+        return _of_sum(builder, node, made)
     if isinstance(node.op, ScatterApply):
         return sum_of_windows(builder, node, made)
     if isinstance(node.op, Gather) and node.attrs.get("checked", True) and is_inside(node, made):
@@ -87,11 +92,61 @@ def _contracted(
         "left": left,
         "right": right,
     }
-    sources = [x.source for x in operands]
-    value = emit_contraction(builder, sources, attrs, node.where)
+    value = emit_contraction(builder, [x.source for x in operands], attrs, node.where)
+    return _shaped(builder, node, value)
+
+
+def _shaped(builder: GraphBuilder, node: Node, value: Value) -> tuple[Value, ...]:
+    out = node.outputs[0].type
+    assert isinstance(out, ArrayType)
     if value.type == out:
         return (value,)
     return builder.emit(OPS["reshape"], (value,), {"shape": out.shape}, where=node.where)
+
+
+def _of_sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Value, ...] | None:
+    """A sum of products where each operand has axes of its own, or the terms are few."""
+    (v,), (out,) = node.inputs, node.outputs
+    assert isinstance(v.type, ArrayType) and isinstance(out.type, ArrayType)
+    count = v.type.size
+    if v.type.dtype not in _DTYPES or (isinstance(count, int) and count < _FEW):
+        return None
+    axes = LoopAxes()
+    own = [axes.add(n) for n in v.type.shape]
+    product, index = origin(v, tuple(map(symbol, own)), axes, made)
+    multiplied = made.get(product)
+    if multiplied is None or multiplied.op.name != "multiply":
+        return None
+    operands = [origin(x, index, axes, made) for x in multiplied.inputs]
+    if not all(isinstance(x.type, ArrayType) for x, _ in operands):
+        return None
+    leaves = [s for k, n in enumerate(own) if k not in node.attrs["axes"] for s in axes.leaves(n)]
+    summed = [s for k, n in enumerate(own) if k in node.attrs["axes"] for s in axes.leaves(n)]
+    left, right = (places(at, [*leaves, *summed], axes) for _, at in operands)
+    if left is None or right is None or not summed:
+        return None
+    attrs = {
+        "shape": tuple(axes.sizes[s] for s in leaves),
+        "summed": tuple(axes.sizes[s] for s in summed),
+        "left": left,
+        "right": right,
+        "wide": bool(node.attrs.get("wide", True)),
+    }
+    if not (has_few_terms(attrs) or _is_product_of_matrices(attrs)):
+        return None
+    value = emit_contraction(builder, [x for x, _ in operands], attrs, node.where)
+    return _shaped(builder, node, value)
+
+
+def _is_product_of_matrices(attrs: Attrs) -> bool:
+    """Whether a tile of rows and columns saves reads of what is summed element by element."""
+    shape = attrs["shape"]
+    moved = [
+        {k for _, steps in side for k, c in enumerate(steps[: len(shape)]) if c != 0}
+        for side in (attrs["left"], attrs["right"])
+    ]
+    sizes = [prod([shape[k] for k in own]) for own in (moved[0] - moved[1], moved[1] - moved[0])]
+    return all(not isinstance(n, int) or n >= _FEWEST for n in sizes)
 
 
 def _is_matrix(x: Factor, axes: LoopAxes) -> bool:

@@ -16,9 +16,10 @@ from tracejit.errors import Where
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, GraphBuilder, Value
 from tracejit.ir.op import OPS
+from tracejit.ir.types import DTYPES, dtype_of
 from tracejit.ops.array.contraction import Places
 
-__all__ = ["emit_contraction"]
+__all__ = ["emit_contraction", "has_few_terms"]
 
 #: More terms are a loop's business.
 _MOST_TERMS = 49
@@ -28,13 +29,17 @@ def emit_contraction(
     builder: GraphBuilder, sources: Sequence[Value], attrs: Attrs, where: Where | None
 ) -> Value:
     """The result of `contract` with these attributes, recorded in `builder`."""
-    terms = prod(attrs["summed"])
-    few = isinstance(terms, int) and 0 < terms <= _MOST_TERMS
-    ndim = len(attrs["shape"])
-    if few and _is_one_sided(attrs) and all(_is_sliced(side, ndim) for side in _sides(attrs)):
+    if has_few_terms(attrs):
         return _Terms(builder, sources, attrs, where).write()
     (out,) = builder.emit(OPS["contract"], sources, attrs, where=where)
     return out
+
+
+def has_few_terms(attrs: Attrs) -> bool:
+    """Whether a contraction is written as the sum of its terms."""
+    terms, ndim = prod(attrs["summed"]), len(attrs["shape"])
+    few = isinstance(terms, int) and 0 < terms <= _MOST_TERMS
+    return few and _is_one_sided(attrs) and all(_is_sliced(side, ndim) for side in _sides(attrs))
 
 
 def _sides(attrs: Attrs) -> tuple[Places, Places]:
@@ -71,6 +76,7 @@ class _Terms:
         self.shape: tuple[Dim, ...] = attrs["shape"]
         self.summed: tuple[int, ...] = attrs["summed"]
         self.sides = _sides(attrs)
+        self.wide = attrs.get("wide", False) and dtype_of(sources[0].type) == DTYPES["f32"]
 
     def write(self) -> Value:
         """Their sum."""
@@ -80,7 +86,7 @@ class _Terms:
             term = self._emit("multiply", a, b)
             total = term if total is None else self._emit("add", total, term)
         assert total is not None
-        return total
+        return self._emit("cast", total, dtype="f32") if self.wide else total
 
     def _emit(self, name: str, *inputs: Value, **attrs: object) -> Value:
         return self.builder.emit(OPS[name], inputs, attrs, where=self.where)[0]
@@ -108,4 +114,5 @@ class _Terms:
         found = {axes[a] for a in wide}
         spread = tuple(n if k in found else 1 for k, n in enumerate(self.shape))
         part = self._emit("reshape", part, shape=spread)
-        return self._emit("broadcast_to", part, shape=self.shape)
+        part = self._emit("broadcast_to", part, shape=self.shape)
+        return self._emit("cast", part, dtype="f64") if self.wide else part
