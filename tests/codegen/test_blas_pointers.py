@@ -247,6 +247,53 @@ def test_scipys_pointers_agree(code: str) -> None:
     assert function(f"tj_getrf_{code}")(singular.ctypes.data, 3, ipiv.ctypes.data) == 1
 
 
+@pytest.mark.parametrize("code", DTYPES)
+@pytest.mark.parametrize("library", ["", "scipy_only"])
+def test_triangular_systems(code: str, library: str, request: pytest.FixtureRequest) -> None:
+    if library:
+        request.getfixturevalue(library)
+    dtype, trsm = DTYPES[code], function(f"tj_trsm_{code}")
+    tolerance = 100 * float(np.finfo(dtype).eps)
+    whole = regular(6, dtype)
+    for n, k, upper, trans, unit in itertools.product((0, 1, 5), (0, 1, 3), *[(0, 1)] * 3):
+        trans += trans * upper
+        t = np.triu(whole[:n, :n]) if upper else np.tril(whole[:n, :n])
+        t = t + unit * (np.eye(n, dtype=dtype) - t * np.eye(n, dtype=dtype))
+        t = (t, t.T, t.conj().T)[trans]
+        x = values((n, k), dtype, 1)
+        b = (t @ x).astype(dtype)
+        trsm(b.ctypes.data, whole.ctypes.data, n, k, 6, upper, trans, unit)
+        np.testing.assert_allclose(b, x, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("code", DOUBLE)
+@pytest.mark.parametrize("library", ["", "scipy_only"])
+def test_systems_by_factors(code: str, library: str, request: pytest.FixtureRequest) -> None:
+    if library:
+        request.getfixturevalue(library)
+    dtype, tolerance = DTYPES[code], 1e-12
+    for n in (0, 1, 2, 9):
+        matrix, ipiv, pivots = regular(n, dtype)[::-1], np.zeros(n, np.int64), np.zeros(n)
+        p = np.ascontiguousarray(matrix.T)
+        given = p.ctypes.data, ipiv.ctypes.data
+        assert function(f"tj_getrf_{code}")(given[0], n, given[1]) == 0
+        for k, trans in itertools.product((0, 1, 3), (0, 1)):
+            x = values((n, k), dtype, 1)
+            b = np.ascontiguousarray((matrix.T if trans else matrix) @ x)
+            assert function(f"tj_getrs_{code}")(b.ctypes.data, *given, n, k, trans) == 0
+            np.testing.assert_allclose(b, x, rtol=tolerance, atol=tolerance)
+        out, work = np.full((n, n), np.nan, dtype), np.empty(64 * n + 64, dtype)
+        blocks = out.ctypes.data, n, pivots.ctypes.data, work.ctypes.data
+        assert function(f"tj_getri_{code}")(*given, *blocks) == 0
+        np.testing.assert_allclose(out.T, np.linalg.inv(matrix), rtol=tolerance, atol=tolerance)
+        diagonal = np.empty(n, dtype)
+        function(f"tj_pivoted_{code}")(*given, diagonal.ctypes.data, n)
+        np.testing.assert_allclose(diagonal.prod(), np.linalg.det(matrix), rtol=tolerance)
+        p[:1, :1] = 0
+        expected = int(n > 0)
+        assert function(f"tj_getrs_{code}")(out.ctypes.data, *given, n, 0, 0) == expected
+
+
 def test_lapack_helpers_are_of_double_precision_like_numpy_linalg() -> None:
     """`numpy.linalg` computes single precision in double: no other helper would agree with it."""
     single = regular(40, np.float32)

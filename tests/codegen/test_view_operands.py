@@ -1,4 +1,4 @@
-"""Sorts and masks read views where they lie: of stored and of computed arrays, before stores."""
+"""Sorts, masks and products read views where they lie, of stored and of computed arrays."""
 
 from __future__ import annotations
 
@@ -58,3 +58,45 @@ def test_views(k: int) -> None:
             assert_same(VIEWS[k](own, mask), jitted(given, mask))
             assert_same(own, given)
     assert not jitted.report().fallbacks and not jitted.report().bailouts
+
+
+# Products over a batch ----------------------------------------------------------------------------
+
+
+def product(w: Any, x: Any) -> Any:
+    return x @ w
+
+
+PRODUCTS: list[Callable[..., Any]] = [
+    product,
+    lambda w, x: x @ w[None],
+    lambda w, x: np.einsum("ntk,km->ntm", x, w),
+    lambda w, x: np.tensordot(x, w, 1),
+    lambda w, x: tracejit.vmap(lambda rows: rows @ w)(x),
+]
+
+
+def loss_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda w, x: (f(w, x) ** 2).sum()
+
+
+def by_weights(w: Any, x: Any) -> Any:
+    return np.einsum("ntk,ntm->km", x, 2 * (x @ w))
+
+
+@pytest.mark.parametrize("k", range(len(PRODUCTS)))
+def test_the_gradient_by_weights_is_one_product_of_the_batch_as_it_lies(k: int) -> None:
+    w, x = np.random.default_rng(4).random((50, 20)), np.random.default_rng(5).random((4, 3, 50))
+    f = tracejit.grad(loss_of(PRODUCTS[k]))
+    names = [n.op.name for n in tracejit.jit(f).lower(w, x).graphs["fuse"].nodes]
+    assert (names.count("matmul"), names.count("fusion")) == (2, 1)
+    np.testing.assert_allclose(f(w, x), by_weights(w, x))
+
+
+def test_batches_that_lie_otherwise() -> None:
+    jitted = tracejit.jit(tracejit.grad(loss_of(product)))
+    whole, w = np.random.default_rng(6).random((9, 8, 7)), np.random.default_rng(7).random((5, 2))
+    batches = [whole[:4, :3, :5], whole[1::2, 1:4, 2:], whole[4:0:-1, ::3, 1:6]]
+    batches += [np.swapaxes(whole, 0, 2)[:, :, :5], np.broadcast_to(whole[:1, :3, :5], (4, 3, 5))]
+    for x in batches:
+        np.testing.assert_allclose(jitted(w, x), by_weights(w, x))

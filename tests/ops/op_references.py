@@ -19,6 +19,7 @@ from scipy import special
 
 from benchmarks.vector_math.special_sweep import PRECISE, rounded
 from tracejit.ir.graph import ConstArray
+from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 
 
@@ -350,6 +351,16 @@ def _(inputs, attrs):
     return solved[..., 0] if attrs["vector"] else solved
 
 
+@reference("triangular_solve")
+def _(inputs, attrs):
+    a, b = inputs
+    t = np.tril(a) if attrs["lower"] else np.triu(a)
+    if attrs["unit"]:
+        t = t - t * np.eye(t.shape[-1]) + np.eye(t.shape[-1])
+    t = t if attrs["trans"] == 0 else np.swapaxes(t, -1, -2)
+    return (np.linalg.inv(t if attrs["trans"] < 2 else t.conj()) @ b).astype(b.dtype)
+
+
 @reference("inv")
 def _(inputs, attrs):
     (a,) = inputs
@@ -381,6 +392,34 @@ def _(inputs, attrs):
         if len(rows) and np.count_nonzero(rows != np.arange(len(rows))) % 2:
             out[k][0] *= -1
     return out
+
+
+@reference("lu_factor")
+def _(inputs, attrs):
+    from scipy.linalg import lu_factor
+
+    (a,) = inputs
+    packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int64)
+    for k in np.ndindex(a.shape[:-2]):
+        factors, rows = lu_factor(a[k])
+        packed[k], pivots[k] = factors.T, rows + 1
+    return packed, pivots
+
+
+@reference("factored_solve")
+def _(inputs, attrs):
+    a, _, _, b = inputs
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if attrs["trans"] else a, b)
+
+
+@reference("factored_inverse")
+def _(inputs, attrs):
+    return np.ascontiguousarray(np.swapaxes(np.linalg.inv(inputs[0]), -1, -2))
+
+
+@reference("factored_diagonal")
+def _(inputs, attrs):
+    return OPS["lu_diagonal"].evaluate(inputs[:1], {})[0]
 
 
 @reference("cholesky")

@@ -302,6 +302,8 @@ def test_symbolic_sizes(name: str, attrs: dict[str, Any]) -> None:
         ((4, 2, 3), (3,)),
         ((3,), (4, 3, 2)),
         ((4, 2, 3), (3, 2)),
+        ((4, 2, 3), (1, 3, 2)),
+        ((2, 3), (1, 3, 2)),
         ((2, 3), (4, 3, 2)),
         ((4, 1, 2, 3), (5, 3, 2)),
         ((0, 3), (3, 2)),
@@ -337,6 +339,36 @@ def test_solve(dtype: Any, layout: str) -> None:
     check("solve", stack, b[:, 0].copy(), vector=True)
     check("inv", a)
     check("inv", stack)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_triangular_systems(dtype: Any, trans: int) -> None:
+    a, stack = well_conditioned(3, 3, dtype=dtype), well_conditioned(2, 3, 3, dtype=dtype)
+    b, many = numbers(3, 2, dtype=dtype), numbers(2, 3, 2, dtype=dtype)
+    how = {"lower": trans != 1, "trans": trans, "unit": False}
+    check("triangular_solve", a, b, **how)
+    check("triangular_solve", a, many, **how)
+    check("triangular_solve", stack, many, **{**how, "unit": True})
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_systems_by_factors(dtype: Any) -> None:
+    """Factors stand for their matrix: what is computed from them has its derivatives by that."""
+    a, stack = well_conditioned(3, 3, dtype=dtype), well_conditioned(2, 3, 3, dtype=dtype)
+    b, many = numbers(3, 2, dtype=dtype), numbers(2, 3, 2, dtype=dtype)
+    for x in (a, stack):
+        check_grads(by_factors("factored_inverse", x), [x])
+        check_grads(by_factors("factored_solve", x, many, trans=0), [x, many])
+    check_grads(by_factors("factored_solve", a, b, trans=1), [a, b])
+
+
+def by_factors(name: str, x: Any, *others: Any, **attrs: Any) -> Graph:
+    """The graph of an op of a matrix, its factors and other operands."""
+    builder = GraphBuilder(name)
+    a, *rest = (builder.input(declared(v)) for v in (x, *others))
+    factors = builder.emit(OPS["lu_factor"], [a], {})
+    return builder.build(builder.emit(OPS[name], [a, *factors, *rest], attrs))
 
 
 def symmetrised(name: str, x: Any, **attrs: Any) -> Graph:
@@ -393,6 +425,11 @@ COMPILED: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("matmul", [numbers(2, 3, 4), numbers(4, 2)], {}),
     ("matmul", [numbers(3, 4), numbers(4)], {}),
     ("solve", [well_conditioned(3, 3), numbers(3)], {"vector": True}),
+    (
+        "triangular_solve",
+        [well_conditioned(3, 3), numbers(3, 2)],
+        {"lower": True, "trans": 1, "unit": False},
+    ),
     ("inv", [well_conditioned(3, 3)], {}),
     ("cholesky", [well_conditioned(3, 3)], {"upper": False}),
     ("lu_diagonal", [well_conditioned(3, 3)], {}),

@@ -24,7 +24,7 @@ PLAIN = [
 ]
 #: Samples that are tried of each op, at most.
 SAMPLES = 14
-MATRICES = ("inv", "cholesky", "solve", "lu_diagonal")
+MATRICES = ("inv", "cholesky", "solve", "triangular_solve", "lu_diagonal", "lu_factor")
 
 
 def graph_of(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Graph:

@@ -40,6 +40,7 @@ STAGES: dict[str, Rule] = {
     "dce": _unfused,
     "hoist_reads": _unfused,
     "scalarize": _unfused,
+    "shared_factors": _unfused,
     "tape_fields": _unfused,
     "simplify_control": _unfused,
     "licm": _unfused,

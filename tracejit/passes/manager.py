@@ -31,6 +31,7 @@ from tracejit.passes.simplify.fold import fold
 from tracejit.passes.simplify.inline import inline_calls
 from tracejit.passes.simplify.matmul_forms import matmul_forms
 from tracejit.passes.simplify.scalarize import scalarize
+from tracejit.passes.simplify.shared_factors import shared_factors
 from tracejit.passes.simplify.signed_zeros import signed_zeros
 from tracejit.passes.simplify.simplify import simplify
 
@@ -50,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    shared_factors,  # once equal matrices are one value, and nothing is left unread
     tape_fields,  # once all that is left reads what it pops
     licm,  # after dead code, which would look like work to save
     remove_barriers,  # after cse, and what moves nodes next to their twins

@@ -10,7 +10,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from importlib import import_module
 from typing import Any, TypeAlias
+
+from numpy import ndindex
 
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
@@ -38,10 +41,36 @@ def _cholesky(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]
     return (xp.linalg.cholesky(x[0]),)
 
 
+def _triangular(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    a, b = x
+    t = xp.tril(a, -attrs["unit"]) if attrs["lower"] else xp.triu(a, attrs["unit"])
+    t = t + xp.eye(a.shape[-1], dtype=a.dtype) if attrs["unit"] else t
+    t = xp.swapaxes(t, -1, -2) if attrs["trans"] else t
+    return (xp.linalg.solve(xp.conj(t) if attrs["trans"] == 2 else t, b),)
+
+
+def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    linalg = import_module("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
+    (a,) = x
+    packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
+    for k in ndindex(a.shape[:-2]):
+        factors, rows = linalg.lu_factor(a[k])
+        packed[k], pivots[k] = factors.T, rows + 1
+    return packed, pivots
+
+
+def _factored_solve(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    return (xp.linalg.solve(xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
+
+
 _ROUTINES: dict[str, Routine] = {
     "matmul": lambda xp, x, attrs: (xp.matmul(*x),),
     "matmul_both": lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])),
     "solve": lambda xp, x, attrs: (xp.linalg.solve(*x),),
+    "lu_factor": _lu_factor,
+    "factored_solve": _factored_solve,
+    "factored_inverse": lambda xp, x, attrs: (xp.swapaxes(xp.linalg.inv(x[0]), -1, -2),),
+    "triangular_solve": _triangular,
     "inv": lambda xp, x, attrs: (xp.linalg.inv(x[0]),),
     "cholesky": _cholesky,
     "sort": lambda xp, x, attrs: (xp.sort(x[0], axis=attrs["axis"]),),
@@ -129,7 +158,7 @@ def emit_routine(e: DeviceContext, node: Node) -> bool:
             assert isinstance(v.type, ArrayType)
             if v in e.scattered:
                 pointers.append(held.enter_context(copied(e, v)))
-                strides.append(dense_strides(ArrayType(v.type.dtype, v.type.shape)))
+                strides.append(dense_strides(v.type))
             else:
                 pointers.append(e.pointer[v])
                 strides.append(e.strides.get(v) or dense_strides(v.type))

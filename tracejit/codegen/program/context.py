@@ -84,7 +84,8 @@ class ProgramContext:
     `pointer[v]` is the register of the pointer to an array, `strides` has the element strides of
     those that are not dense, `scratch` the temporaries of library calls. A view begins `offsets[v]`
     elements behind its array's first; `scattered` names the operand of a reshape that no strides
-    describe. `checked_indices` are those of the present section. `fb.fail_label` is the block for
+    describe, and of its transposes, whose elements in their own order are those of that in C order.
+    `checked_indices` are those of the present section. `fb.fail_label` is the block for
     bailing out: it undoes stores into arguments.
     """
 

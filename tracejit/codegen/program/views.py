@@ -37,6 +37,8 @@ def name_view(e: ProgramContext, node: Node, out: Value) -> None:
     v, op, attrs = node.inputs[0], node.op, node.attrs
     offset, strides = e.offsets.get(v, 0), e.strides.get(v)
     if isinstance(op, Transpose):
+        if v in e.scattered:
+            e.scattered[out] = e.scattered[v]
         strides = None if strides is None else tuple(strides[a] for a in attrs["axes"])
     elif isinstance(op, Slice):
         steps = dense_strides(_array(v)) if strides is None else strides
@@ -81,7 +83,7 @@ def dense(e: ProgramContext, v: Value) -> Iterator[str]:
 
 @contextmanager
 def copied(e: ProgramContext, v: Value) -> Iterator[str]:
-    """A dense copy of a view in C order, for as long as the block."""
+    """A dense copy of a view, for as long as the block: in C order, and in its own if scattered."""
     fb, source, t = e.fb, e.scattered.get(v, v), _array(v)
     place = e.place()
     block = e.allocate(place, fb.integer("add", e.dim(t.size * t.dtype.itemsize), "1"))

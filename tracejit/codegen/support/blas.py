@@ -13,10 +13,20 @@ the address of a compiled function that hides the convention; element types are 
 `void tj_dot_T(out, x, y, i64 k, i64 incx, i64 incy)`
     out[0] = sum of x * y, without conjugation, as matmul does. (`np.dot` copies an operand with a
     negative step first.)
+`void tj_trsm_T(X, A, i64 n, i64 k, i64 lda, i32 upper, i32 trans, i32 unit)`
+    X[n, k] := the Y with t(A) @ Y = X, where t(A) is one triangle of A[n, n], its transpose
+    (`trans` 1) or its conjugate transpose (2). A has rows `lda` apart; X is dense.
 
 LAPACK works in place on column-major memory: a[i + j * n] is A[i, j]. `ipiv` has n slots of 8
 bytes. Each returns LAPACK's `info`: 0, or positive for a singular or indefinite matrix. T is f64 or
 c128: `numpy.linalg` casts single precision to double and back.
+
+`i64 tj_getrs_T(X, P, ipiv, i64 n, i64 k, i32 trans)`
+    X[n, k] := the Y with A @ Y = X, or A.T @ Y = X for `trans` 1, by what `tj_getrf_T` made of A
+    in P; both have their rows dense. 1 for a singular matrix.
+`i64 tj_getri_T(P, ipiv, out, i64 n, pivots, work)`
+    out := the inverse of A, by columns. `pivots` has n slots of 8 bytes, `work` has 64 n elements.
+`void tj_pivoted_T(P, ipiv, out, i64 n)`       out as that of `tj_ludiag_T`
 
 `i64 tj_gesv_T(a, b, i64 n, i64 nrhs, ipiv)`   a := its LU factors, b := the solution of A X = B
 `i64 tj_inv_T(a, out, i64 n, ipiv)`            a := its LU factors, out := the inverse of A
@@ -50,8 +60,8 @@ __all__ = [
     "symbols",
 ]
 
-_BLAS_REAL = ("gemm", "gemv", "syrk", "dot")
-_BLAS_COMPLEX = ("gemm", "gemv", "syrk", "dotu")
+_BLAS_REAL = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dot")
+_BLAS_COMPLEX = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dotu")
 _LAPACK = ("gesv", "potrf", "getrf", "getri")
 #: Every routine by its BLAS name, such as "dgemm" or "zdotu".
 ROUTINES = tuple(
@@ -186,7 +196,11 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
     text = helper_text(name, find)
     if text is None:
         return None
-    return text, {f"{name}.{key}": r.address for key, r in bound.items() if r is not None}
+    addresses = {f"{name}.{key}": r.address for key, r in bound.items() if r is not None}
+    if kind == "getrs":
+        trsm = helper_address(f"tj_trsm_{dtype}")
+        return None if trsm is None else (text, {**addresses, f"{name}.trsm": trsm})
+    return text, addresses
 
 
 @once

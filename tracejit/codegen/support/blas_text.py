@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tracejit.codegen.support.blas_calls import PREFIXES, Find, RoutineCaller
 from tracejit.codegen.support.lapack_text import LAPACK_SIGNATURES, factor_text
+from tracejit.codegen.support.triangular_text import factored_text, triangular_text
 
 __all__ = ["HELPERS", "helper_text", "narrow_product_text"]
 
@@ -17,6 +18,11 @@ _SIGNATURES = {
     ),
     "gemv": ("void", "ptr %y, ptr %a, ptr %x, i64 %m, i64 %k, i32 %ta, i64 %lda, i64 %incx"),
     "dot": ("void", "ptr %out, ptr %x, ptr %y, i64 %k, i64 %incx, i64 %incy"),
+    "trsm": (
+        "void",
+        "ptr %x, ptr %a, i64 %n, i64 %k, i64 %lda, i32 %upper, i32 %trans, i32 %unit",
+    ),
+    "getrs": ("i64", "ptr %x, ptr %p, ptr %ipiv, i64 %n, i64 %k, i32 %trans"),
     **LAPACK_SIGNATURES,
 }
 
@@ -32,7 +38,7 @@ _DOUBLE = ("f64", "c128")
 HELPERS: dict[str, tuple[str, str]] = {
     f"tj_{name}_{dtype}": (result, _types(parameters))
     for name, (result, parameters) in _SIGNATURES.items()
-    for dtype in (_DOUBLE if name in LAPACK_SIGNATURES else PREFIXES)
+    for dtype in (_DOUBLE if name in LAPACK_SIGNATURES or name == "getrs" else PREFIXES)
 }
 
 # CBLAS's enumerations.
@@ -253,5 +259,9 @@ def helper_text(name: str, find: Find) -> str | None:
     kind = name.split("_")[1]
     if kind in LAPACK_SIGNATURES:
         return factor_text(name, kind, find)
+    if kind == "trsm":
+        return triangular_text(name, _SIGNATURES[kind][1], find)
+    if kind == "getrs":
+        return factored_text(name, _SIGNATURES[kind][1], _types(_SIGNATURES["trsm"][1]), find)
     writer = _ProductWriter(name, find)
     return writer.text() if writer.product() else None

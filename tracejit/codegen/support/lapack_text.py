@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from tracejit.codegen.support.blas_calls import Find, RoutineCaller
 
-__all__ = ["LAPACK_SIGNATURES", "factor_text"]
+__all__ = ["INVERSE_WORK", "LAPACK_SIGNATURES", "factor_text"]
 
 LAPACK_SIGNATURES = {
     "gesv": ("i64", "ptr %a, ptr %b, i64 %n, i64 %nrhs, ptr %ipiv"),
     "inv": ("i64", "ptr %a, ptr %out, i64 %n, ptr %ipiv"),
     "getrf": ("i64", "ptr %a, i64 %n, ptr %ipiv"),
     "ludiag": ("i64", "ptr %a, ptr %out, i64 %n, ptr %ipiv"),
+    "pivoted": ("void", "ptr %a, ptr %ipiv, ptr %out, i64 %n"),
+    "getri": ("i64", "ptr %a, ptr %ipiv, ptr %out, i64 %n, ptr %pivots, ptr %work"),
     "potrf": ("i64", "ptr %a, i64 %n, i32 %upper"),
 }
-_ROUTINES = {"gesv": "gesv", "inv": "gesv", "getrf": "getrf", "ludiag": "getrf", "potrf": "potrf"}
+_ROUTINES = {
+    "gesv": "gesv",
+    "inv": "gesv",
+    "getrf": "getrf",
+    "ludiag": "getrf",
+    "pivoted": "getrf",
+    "getri": "getri",
+    "potrf": "potrf",
+}
+#: Elements of `work` that `getri` gets for each row: as many as its blocks have columns.
+INVERSE_WORK = 64
 
 
 class _FactorWriter(RoutineCaller):
@@ -78,7 +90,32 @@ class _FactorWriter(RoutineCaller):
         if int_bits == 32:
             self.widen_pivots()
 
-    def signed_diagonal(self) -> None:
+    def narrow_pivots(self) -> str:
+        """The interchanges as 32-bit integers."""
+        self.do("br i1 %empty, label %narrowed, label %before_narrow", "before_narrow:")
+        self.do(
+            "br label %narrow", "narrow:", "%j = phi i64 [ 0, %before_narrow ], [ %j1, %narrow ]"
+        )
+        wide = self.op(f"load i64, ptr {self.op('getelementptr i64, ptr %ipiv, i64 %j')}")
+        value = self.op(f"trunc i64 {wide} to i32")
+        place = self.op("getelementptr i32, ptr %pivots, i64 %j")
+        self.do(f"store i32 {value}, ptr {place}", "%j1 = add i64 %j, 1")
+        self.do("%j_more = icmp slt i64 %j1, %n", "br i1 %j_more, label %narrow, label %narrowed")
+        self.do("narrowed:")
+        return "%pivots"
+
+    def inverse(self, int_bits: int) -> None:
+        """Copy the factors, and make the inverse of them in place."""
+        size = (8 if self.scalar == "double" else 4) * self.parts
+        nbytes = self.op(f"mul i64 {self.op('mul i64 %n, %n')}, {size}")
+        self.declarations["memcpy"] = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+        self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %a, i64 {nbytes}, i1 false)")
+        pivots = self.narrow_pivots() if int_bits == 32 else "%ipiv"
+        length = self.op(f"mul i64 %ld, {INVERSE_WORK}")
+        tail = ("ptr %out", "int %ld", f"ptr {pivots}", "ptr %work", f"int {length}", "ptr %info")
+        self.call("getri", "int %n", *tail)
+
+    def signed_diagonal(self, result: str) -> None:
         """Store the diagonal of U, its first element negated for an odd number of interchanges."""
         self.do("br i1 %empty, label %done, label %start", "start:", "%pitch = add i64 %n, 1")
         self.do("br label %each", "each:", "%k = phi i64 [ 0, %start ], [ %k1, %each ]")
@@ -92,7 +129,7 @@ class _FactorWriter(RoutineCaller):
         self.do("br i1 %odd1, label %negate, label %done", "negate:")
         negated = [self.op(f"fneg {self.scalar} {v}") for v in self.load("%out")]
         self.store(negated, "%out")
-        self.do("br label %done", "done:", "ret i64 0")
+        self.do("br label %done", "done:", result)
         self.end()
 
     def cholesky(self) -> None:
@@ -124,8 +161,13 @@ def factor_text(name: str, kind: str, find: Find) -> str | None:
         writer.factor(routine.int_bits)
     elif kind == "ludiag":
         writer.factor(routine.int_bits)
-        writer.signed_diagonal()
+        writer.signed_diagonal("ret i64 0")
         return writer.text()
+    elif kind == "pivoted":
+        writer.signed_diagonal("ret void")
+        return writer.text()
+    elif kind == "getri":
+        writer.inverse(routine.int_bits)
     else:
         writer.cholesky()
     writer.finish(routine.int_bits)

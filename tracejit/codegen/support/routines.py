@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from tracejit.codegen.support.blas import HELPERS, helper_address
 from tracejit.codegen.support.contractions import contraction_scratch
+from tracejit.codegen.support.lapack_text import INVERSE_WORK
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.array.contraction import Contract
+from tracejit.ops.array.factored import (
+    FactoredDiagonal,
+    FactoredInverse,
+    FactoredSolve,
+    LuFactor,
+)
 from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
 from tracejit.ops.array.sorting import ArgSort, Sort
+from tracejit.ops.array.triangular import TriangularSolve
 
 __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
 
@@ -22,10 +30,19 @@ _KINDS: dict[tuple[str | int, ...], str] = {
     ("matmul", 1, 1): "dot",
     ("solve", 2, 2): "gesv",
     ("solve", 2, 1): "gesv",
+    ("triangular_solve", 2, 2): "trsm",
+    ("lu_factor", 2): "getrf",
+    ("factored_solve", 2, 2, 1, 2): "getrs",
+    ("factored_inverse", 2, 2, 1): "getri",
+    ("factored_diagonal", 2, 2, 1): "pivoted",
     ("inv", 2): "inv",
     ("cholesky", 2): "potrf",
     ("lu_diagonal", 2): "ludiag",
 }
+
+
+#: Ops that have routines for the matrices of a stack, one after another.
+_STACKED = (LuFactor, FactoredSolve, FactoredInverse, FactoredDiagonal)
 
 
 def array_of(v: Value) -> ArrayType:
@@ -41,8 +58,10 @@ def helper_of(node: Node) -> str | None:
     a = array_of(node.inputs[0])
     ndims = tuple(array_of(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
-    if isinstance(node.op, MatMul):
+    if isinstance(node.op, (MatMul, TriangularSolve)):
         ndims = tuple(min(n, 2) for n in ndims)
+    elif isinstance(node.op, _STACKED):
+        ndims = tuple(1 if k == 2 else 2 for k in range(len(ndims)))
     kind = _KINDS.get((node.op.name, *ndims))
     if kind is None:
         return None
@@ -63,10 +82,14 @@ def scratch_sizes(node: Node) -> list[Dim]:
         return [] if axis == t.ndim - 1 else [t.shape[axis] * item for item in items]
     if isinstance(node.op, Contract):
         return contraction_scratch(node)
-    if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
+    if isinstance(
+        node.op, (MatMul, MatMulBoth, TriangularSolve, LuFactor, FactoredSolve, FactoredDiagonal)
+    ) or not has_routine(node):
         return []
     a = array_of(node.inputs[0])
-    n = a.shape[0]
+    n = a.shape[-1]
+    if isinstance(node.op, FactoredInverse):
+        return [n * 8, (n + 1) * INVERSE_WORK * a.dtype.itemsize]
     sizes: list[Dim] = [a.size * a.dtype.itemsize]
     if isinstance(node.op, Solve):
         b = array_of(node.inputs[1])

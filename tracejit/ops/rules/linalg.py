@@ -8,6 +8,7 @@ algorithmic differentiation" (2008), and I. Murray, "Differentiation of the Chol
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import Dim, prod
@@ -27,8 +28,10 @@ __all__ = [
     "hermitian",
     "matrix_sum",
     "on_diagonal",
+    "per_element",
     "product",
     "triangle",
+    "turned_inverse",
 ]
 
 
@@ -160,8 +163,10 @@ def _right_cotangent(c: DerivativeBuilder, a: Value, g: Value, b: ArrayType) -> 
     if b.ndim == 1:
         # A stack times one vector is one product, of all rows.
         return c.matmul(_flat(c, g, 1), _flat(c, a, 2))
-    if b.ndim == 2 and ndim > 2:
-        return c.matmul(c.swapped(_flat(c, a, 2)), _flat(c, g, 2))
+    if ndim > 2 and all(d == 1 for d in b.shape[:-2]):
+        # One matrix for the whole stack: one product, of all rows.
+        rows = c.shaped(a, ArrayType(b.dtype, (*shape_of(g.type)[:-2], *shape_of(a.type)[-2:])))
+        return c.reshape(c.matmul(c.swapped(_flat(c, rows, 2)), _flat(c, g, 2)), b.shape)
     return c.sum_to(c.matmul(c.swapped(a), g), b)
 
 
@@ -234,7 +239,7 @@ class SolveRules:
             moved = c.matmul(ta, _as_matrices(c, at, at.y()))
             right = c.neg(moved) if right is None else c.sub(right, c.shaped(moved, t))
         assert right is not None
-        out = c.op("solve", at.x(0), right, vector=False)
+        out = _solved(c, at.x(0), right, 0)
         return (c.reshape(out, shape_of(at.outputs[0])),)
 
     def vjp(
@@ -244,7 +249,7 @@ class SolveRules:
         (g,) = cotangents
         if g is None:
             return None, None
-        z = c.op("solve", c.swapped(at.x(0)), _as_matrices(c, at, g), vector=False)
+        z = _solved(c, at.x(0), _as_matrices(c, at, g), 1)
         of_a = of_b = None
         if at.wanted[0]:
             x = _as_matrices(c, at, at.y())
@@ -253,6 +258,13 @@ class SolveRules:
             flat = c.reshape(z, shape_of(at.outputs[0]))
             of_b = c.sum_to(flat, at.inputs[1])
         return of_a, of_b
+
+
+def _solved(c: DerivativeBuilder, a: Value, b: Value, trans: int) -> Value:
+    """The solution of a system of `a`, or of its transpose, by the factors of `a`."""
+    if dtype_of(a.type).char not in "dD":
+        return c.op("solve", c.swapped(a) if trans else a, b, vector=False)
+    return c.op("factored_solve", a, *c.ops("lu_factor", [a]), b, trans=trans)
 
 
 def _as_matrices(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
@@ -306,7 +318,7 @@ class CholeskyRules:
         if t is None:
             return (None,)
         lower = adjoint(c, at.y()) if at.attrs["upper"] else at.y()
-        inner = _between_inverses(c, lower, hermitian(c, t), c.conj(lower))
+        inner = _between_inverses(c, lower, hermitian(c, t))
         out = c.matmul(lower, triangle(c, inner, 0.5))
         return (adjoint(c, out) if at.attrs["upper"] else out,)
 
@@ -318,9 +330,8 @@ class CholeskyRules:
         if g is None or not at.wanted[0]:
             return (None,)
         lower, g = (adjoint(c, v) if at.attrs["upper"] else v for v in (at.y(), g))
-        turned = c.swapped(lower)
-        inner = triangle(c, c.matmul(turned, g), 0.5)
-        return (hermitian(c, _between_inverses(c, turned, inner, adjoint(c, lower))),)
+        inner = triangle(c, c.matmul(c.swapped(lower), g), 0.5)
+        return (hermitian(c, _between_inverses(c, lower, inner, trans=1)),)
 
 
 def hermitian(c: DerivativeBuilder, v: Value) -> Value:
@@ -328,10 +339,11 @@ def hermitian(c: DerivativeBuilder, v: Value) -> Value:
     return c.scale(c.add(v, adjoint(c, v)), 0.5)
 
 
-def _between_inverses(c: DerivativeBuilder, a: Value, m: Value, b: Value) -> Value:
-    """a^-1 m b^-T."""
-    left = c.op("solve", a, m, vector=False)
-    return c.swapped(c.op("solve", b, c.swapped(left), vector=False))
+def _between_inverses(c: DerivativeBuilder, lower: Value, m: Value, trans: int = 0) -> Value:
+    """The conjugate transpose of t^-1 m t^-H, where t is the triangle or its transpose."""
+    attrs: dict[str, Any] = {"lower": True, "trans": trans, "unit": False}
+    left = c.op("triangular_solve", lower, m, **attrs)
+    return c.op("triangular_solve", lower, adjoint(c, left), **attrs)
 
 
 class LuDiagonalRules:
@@ -349,9 +361,9 @@ class LuDiagonalRules:
         (t,) = tangents
         if t is None:
             return (None,)
-        inverse = c.swapped(c.op("inv", at.x(0)))
+        inverse = turned_inverse(c, at.x(0))
         trace = matrix_sum(c, c.mul_no_nan(t, inverse), 2)
-        return (c.mul(at.y(), _per_element(c, trace, at.outputs[0])),)
+        return (c.mul(at.y(), per_element(c, trace, at.outputs[0])),)
 
     def vjp(
         self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
@@ -360,13 +372,20 @@ class LuDiagonalRules:
         (g,) = cotangents
         if g is None or not at.wanted[0]:
             return (None,)
-        total = matrix_sum(c, _per_element(c, c.mul(g, at.y()), at.outputs[0]), 1)
-        inverse = c.swapped(c.op("inv", at.x(0)))
+        total = matrix_sum(c, per_element(c, c.mul(g, at.y()), at.outputs[0]), 1)
+        inverse = turned_inverse(c, at.x(0))
         units = c.reshape(total, (*shape_of(total.type), 1, 1))
         return (c.mul_no_nan(c.shaped(units, inverse.type), inverse),)
 
 
-def _per_element(c: DerivativeBuilder, v: Value, t: Type) -> Value:
+def turned_inverse(c: DerivativeBuilder, a: Value) -> Value:
+    """The transposed inverse."""
+    if dtype_of(a.type).char not in "dD":
+        return c.swapped(c.op("inv", a))
+    return c.op("factored_inverse", a, *c.ops("lu_factor", [a]))
+
+
+def per_element(c: DerivativeBuilder, v: Value, t: Type) -> Value:
     """`v`, repeated along the last axis where it lacks that, divided by its size."""
     shape = shape_of(t)
     if len(shape_of(v.type)) < len(shape):

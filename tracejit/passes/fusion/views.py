@@ -110,7 +110,8 @@ def _operands(
                 products = []
                 break
         whole = not isinstance(n.op, Reshape) or keeps_axes(n)
-        if not whole and any(not _takes_view(u, n) for u in consumers.get(n.outputs[0], ())):
+        users = consumers.get(n.outputs[0], ())
+        if not whole and any(not _takes_joined(u, n, consumers) for u in users):
             continue
         if products and _is_plain(n):
             read[n] = products
@@ -154,6 +155,13 @@ def _takes_view(node: Node, view: Node) -> bool:
         return isinstance(view.op, (Reshape, Slice))
     t = node.outputs[0].type if node.outputs else None
     return isinstance(node.op, MatMul) and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
+
+
+def _takes_joined(node: Node, view: Node, consumers: Mapping[Value, list[Node]]) -> bool:
+    """Whether what takes a view takes a reshape, perhaps transposed."""
+    if not isinstance(node.op, Transpose):
+        return _takes_view(node, view)
+    return all(_takes_view(user, node) for user in consumers.get(node.outputs[0], ()))
 
 
 def _is_plain(node: Node) -> bool:

@@ -21,7 +21,7 @@ from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluating import EvaluatingBuilder
 from tracejit.ir.graph import Graph, GraphBuilder, Value
-from tracejit.ir.types import ArrayType, shape_of, type_sizes
+from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, rule
 from tracejit.ops.rules.linalg import matrix_sum
 
@@ -60,7 +60,8 @@ def _cofactors(c: DerivativeBuilder, a: Value) -> Value:
     t = a.type
     assert isinstance(t, ArrayType)
     # The pivots themselves have no derivative where the matrix is singular.
-    size = c.op("absolute", c.op("lu_diagonal", c.op("stop_gradient", a)))
+    factors = c.ops("lu_factor", [a])
+    size = c.op("absolute", c.op("factored_diagonal", c.op("stop_gradient", a), *factors))
     last = (t.ndim - 2,)
     least, most = (as_array(c, c.op(f"reduce_{m}", size, axes=last)) for m in ("min", "max"))
     small = c.op("less_equal", least, c.scale(most, float(np.finfo(t.dtype).eps) ** 0.5))
@@ -68,31 +69,34 @@ def _cofactors(c: DerivativeBuilder, a: Value) -> Value:
         small = as_array(c, c.op("reduce_any", small, axes=tuple(range(t.ndim - 2))))
     predicate = c.op("element", small)
     if isinstance(c.builder, EvaluatingBuilder):
-        return _made(c, a, bool(c.builder.concrete(predicate)))
+        return _made(c, (a, *factors), bool(c.builder.concrete(predicate)))
     names = sorted(type_sizes(t))
     sizes = tuple(symbol(name) for name in names)
-    sides = [_side(c, t, names, singular) for singular in (True, False)]
+    given = (a, *factors)
+    sides = [_side(c, [v.type for v in given], names, singular) for singular in (True, False)]
     return c.ops(
-        "cond", (predicate, a), regions=(sides[0], sides[1]), sizes=(sizes, sizes), unlikely=0
+        "cond", (predicate, *given), regions=(sides[0], sides[1]), sizes=(sizes, sizes), unlikely=0
     )[0]
 
 
-def _side(c: DerivativeBuilder, t: ArrayType, names: Sequence[str], singular: bool) -> Graph:
+def _side(
+    c: DerivativeBuilder, types: Sequence[Type], names: Sequence[str], singular: bool
+) -> Graph:
     builder = GraphBuilder("singular" if singular else "regular", names)
-    a = builder.input(t)
-    return builder.build([_made(DerivativeBuilder(builder, c.fresh), a, singular)])
+    given = [builder.input(t) for t in types]
+    return builder.build([_made(DerivativeBuilder(builder, c.fresh), given, singular)])
 
 
-def _made(c: DerivativeBuilder, a: Value, singular: bool) -> Value:
-    t = a.type
+def _made(c: DerivativeBuilder, given: Sequence[Value], singular: bool) -> Value:
+    a, t = given[0], given[0].type
     assert isinstance(t, ArrayType)
     plain = ArrayType(t.dtype, t.shape)
     if singular:
         (out,) = host(c, f"{__name__}:cofactors", [a], plain)
     else:
-        pivots = c.op("lu_diagonal", a)
+        pivots = c.op("factored_diagonal", *given)
         value = as_array(c, c.op("reduce_prod", pivots, axes=(t.ndim - 2,)))
-        inverse = c.swapped(c.op("inv", a))
+        inverse = c.op("factored_inverse", *given)
         units = c.reshape(value, (*t.shape[:-2], 1, 1))
         out = c.mul(c.shaped(units, inverse.type), inverse)
     return c.laid_out(out, plain)

@@ -108,10 +108,7 @@ def _solved(
     c: DerivativeBuilder, a: Value, b: Value, trans: int = 0, lower: bool = True, unit: bool = False
 ) -> Value:
     """The solution of a triangular system, right sides in columns."""
-    assert isinstance(b.type, ArrayType)
-    t = ArrayType(b.type.dtype, b.type.shape)
-    named = {"trans": trans, "lower": lower, "unit_diagonal": unit, "check_finite": False}
-    return host(c, f"{_BASIC}solve_triangular", [a, b], t, **named)[0]
+    return c.op("triangular_solve", a, b, lower=lower, trans=trans, unit=unit)
 
 
 class _Triangular:
@@ -211,17 +208,17 @@ def _cho_solve(at: FormulaAdaptor) -> Sequence[Value]:
     c = at.c
     factor, b = _in_result(at, "c_and_lower.0"), _in_result(at, "b")
     vector = _is_vector(at, factor.type, b.type)
-    low, high = triangle(c, factor, 1), adjoint(c, triangle(c, factor, 1, upper=True))
+    right = columns(c, b) if vector else b
     if "c_and_lower.1" in at.places:
         # SciPy 1.18 gives it as an array without axes.
+        low, high = triangle(c, factor, 1), adjoint(c, triangle(c, factor, 1, upper=True))
         is_lower = c.shaped(c.cast(at.x("c_and_lower.1"), "b1"), low.type)
-        root = c.where(is_lower, low, c.laid_out(high, low.type))
+        factor, lower = c.where(is_lower, low, c.laid_out(high, low.type)), True
     else:
-        (_, _, (_, is_low)) = at.given["c_and_lower"]
-        root = low if is_low else high
-    right = columns(c, b) if vector else b
-    out = _solved(c, root, _solved(c, root, right), trans=2)
-    return [c.reshape(out, shape_of(b.type))]
+        (_, _, (_, lower)) = at.given["c_and_lower"]
+    for trans in (0, 2) if lower else (2, 0):
+        right = _solved(c, factor, right, trans, bool(lower))
+    return [c.reshape(right, shape_of(b.type))]
 
 
 _LU = "scipy.linalg._decomp_lu:"
@@ -239,10 +236,6 @@ def _rows(c: DerivativeBuilder, piv: Value) -> Value:
     i64 = DTYPES["i64"]
     (n,) = shape_of(piv.type)
     return host(c, f"{__name__}:permutation", [piv, c.size(n, i64)], ArrayType(i64, (n,)))[0]
-
-
-def _unit_lower(c: DerivativeBuilder, lu: Value) -> Value:
-    return c.add(triangle(c, lu, 0), on_diagonal(c, c.ones(lu.type)))
 
 
 def _square(at: HostAdaptor, a: Value) -> None:
@@ -264,7 +257,8 @@ def _lu_factor(at: FormulaAdaptor) -> Sequence[Value | None]:
     c, a, lu = at.c, _in_result(at, "a"), at.y(0)
     _square(at, a)
     permuted = c.op("gather", a, _rows(c, at.y(1)))
-    low, high = _unit_lower(c, lu), triangle(c, lu, 1, upper=True)
+    low = c.add(triangle(c, lu, 0), on_diagonal(c, c.ones(lu.type)))
+    high = triangle(c, lu, 1, upper=True)
     return [c.add(*_changes(c, permuted, low, high)), None]
 
 
@@ -287,14 +281,13 @@ def _lu_solve(at: FormulaAdaptor) -> Sequence[Value]:
     vector = _is_vector(at, lu.type, b.type)
     trans = at.constant("trans", 0)
     rows = _rows(c, at.x("lu_and_piv.1"))
-    low, high = _unit_lower(c, lu), triangle(c, lu, 1, upper=True)
     right = columns(c, b) if vector else b
     if trans == 0:
-        right = _solved(c, low, c.op("gather", right, rows), unit=True)
-        out = _solved(c, high, right, lower=False)
+        right = _solved(c, lu, c.op("gather", right, rows), unit=True)
+        out = _solved(c, lu, right, lower=False)
     else:
-        right = _solved(c, high, right, trans=trans, lower=False)
-        right = _solved(c, low, right, trans=trans, unit=True)
+        right = _solved(c, lu, right, trans=trans, lower=False)
+        right = _solved(c, lu, right, trans=trans, unit=True)
         back = c.op("argsort", rows, axis=0, stable=True)
         out = c.op("gather", right, back)
     return [c.reshape(out, shape_of(b.type))]
