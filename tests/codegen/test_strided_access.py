@@ -151,3 +151,27 @@ def test_columns_are_updated_where_they_lie() -> None:
             want[: k + 1, k] += x[: k + 1] * want[k, k]
             want[k:, k] = want[k:, k][::-1].copy()
         assert same_bits(f(a, x), want)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64"])
+def test_rows_by_rows_are_multiplied_in_lanes(dtype: str) -> None:
+    f = tracejit.jit(lambda x, y: x @ y.T, strict=True)
+    random = np.random.default_rng(5)
+    for m, n, k in ((20, 17, 100), (16, 33, 65), (3, 40, 600)):
+        x, y = (
+            random.integers(0, 2, (rows, k)).astype(bool)
+            if dtype == "bool"
+            else random.integers(-99, 99, (rows, k)).astype(dtype)
+            for rows in (m, n)
+        )
+        for a, b in (
+            (x, y),
+            (x[::-1, ::-1], y[::-1]),
+            (x[:, ::2], y[:, ::2]),
+            (x, np.zeros_like(y)),
+        ):
+            got = f(a, b)
+            assert got.dtype == x.dtype
+            np.testing.assert_array_equal(got, a @ b.T)
+    (reduction,) = (s for s in f.lower(x, y).text("kernel").splitlines() if "reduce(" in s)
+    assert "lanes=64" in reduction and reduction.endswith("# vector")

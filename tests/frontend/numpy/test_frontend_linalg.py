@@ -160,6 +160,17 @@ def test_products_of_whole_numbers_and_truths(dtype: str) -> None:
                 assert_same(x @ y, f(x, y))
 
 
+@pytest.mark.parametrize("dtypes", [("bool", "int64"), ("uint8", "int16")])
+def test_products_of_whole_numbers_of_two_widths(dtypes: tuple[str, str]) -> None:
+    f = tracejit.jit(lambda x, y: x @ y, strict=True)
+    random = np.random.default_rng(4)
+    for m, k, n in ((5, 3, 4), (20, 70, 33), (3, 0, 2)):
+        x = random.integers(0, 2 if dtypes[0] == "bool" else 99, (m, k)).astype(dtypes[0])
+        y = random.integers(-99, 99, (k, n)).astype(dtypes[1])
+        for a, b in ((x, y), (y.T, x.T), (x[::-1], np.asfortranarray(y))):
+            assert_same(a @ b, f(a, b))
+
+
 def test_vecdot_along_an_axis_and_complex_products() -> None:
     z = np.arange(12.0).reshape(3, 4) * (1 - 2j)
     for f in (

@@ -17,6 +17,7 @@ from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.llvm.lanes import is_float
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.kernel import Call, Expr, For, IndexValue, Kernel, Let, Load, Reduce, Stmt, Store
+from tracejit.ir.order import LANES, VECTOR_BLOCK
 
 __all__ = ["columns"]
 
@@ -42,6 +43,9 @@ def _loop(loop: For, offsets: Offsets) -> For:
         case (Reduce() as reduce, *after) if all(isinstance(s, (Let, Store)) for s in after):
             if loop.vector != reduce.vector and _turns(loop, reduce, offsets):
                 turned = replace(reduce, vector=loop.vector)
+                if loop.vector and not any(is_float(t.dtype) for t in reduce.targets):
+                    # In any order the same; lanes of the sum are lanes of its loop.
+                    turned = replace(turned, lanes=LANES, block=VECTOR_BLOCK)
                 return replace(loop, body=(turned, *after), vector=reduce.vector)
     return replace(loop, body=_turned(loop.body, offsets))
 

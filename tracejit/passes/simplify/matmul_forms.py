@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ops.array.elementwise import Cast
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Reshape
 from tracejit.passes.analysis.fusable import fusable, is_root_op
@@ -85,7 +86,7 @@ def _of_whole_numbers(
     if dtype not in _WHOLE and dtype != "b1":
         return None
     # What a kernel would compute for each row and column anew is stored for the host.
-    if a.ndim > 1 and b.ndim > 1 and any(_is_computed(_source(v, made)) for v in node.inputs):
+    if a.ndim > 1 and b.ndim > 1 and any(_takes_work(v, made) for v in node.inputs):
         return None
     (out,) = node.outputs
     assert isinstance(out.type, ArrayType)
@@ -109,6 +110,16 @@ def _of_whole_numbers(
     terms = emit(combine[0], *operands)
     total = emit(combine[1], terms, axes=(len(whole) - 1 - len(columns),))
     return (total if total.type == out.type else emit("reshape", total, shape=out.type.shape),)
+
+
+def _takes_work(v: Value, made: dict[Value, Node]) -> bool:
+    """Whether the elements are computed, and not only whole numbers loaded in another width."""
+    node = _source(v, made)
+    while node is not None and isinstance(node.op, Cast):
+        if dtype_name(dtype_of(node.inputs[0].type)) not in _WHOLE | {"b1"}:
+            return True
+        node = _source(node.inputs[0], made)
+    return _is_computed(node)
 
 
 def _source(v: Value, made: dict[Value, Node]) -> Node | None:
