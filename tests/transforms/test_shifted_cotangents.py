@@ -92,3 +92,28 @@ def test_large_arrays_are_passed_over_once(name: str, passes: int) -> None:
     found, want = gradient(shape, boxes, weights_of(shape, boxes))
     graph = found.lower(np.zeros(shape), *weights_of(shape, boxes)).graphs["fuse"]
     assert large_updates(graph, want.size // 4) == passes
+
+
+def two_arrays_in_turns(u: Any, v: Any, w: Any) -> Any:
+    u, v = u * 1.0, v * 1.0
+    for _ in range(3):
+        v[1:-1, 1:-1] = u[1:-1, 1:-1] + u[2:, 1:-1] - u[:-2, 1:-1] + u[1:-1, 2:] - u[1:-1, :-2]
+        u[1:-1, 1:-1] = v[1:-1, 1:-1] + v[2:, 1:-1] - v[:-2, 1:-1] + v[1:-1, 2:] - v[1:-1, :-2]
+    return np.sum(w * u)
+
+
+def test_what_a_stencil_overwrites_is_not_cleared_first() -> None:
+    shape = (130, 110)
+    u, w = np.zeros(shape), np.random.default_rng(6).integers(-9, 10, shape).astype(float)
+    found = tracejit.grad(two_arrays_in_turns, argnums=(0, 1))
+    by_u, by_v = found(u, u, w)
+    # It is linear: one number at some place gives the derivative by that.
+    for place in ((0, 7), (1, 1), (5, 109), (129, 50), (64, 64), (128, 3)):
+        unit = np.zeros(shape)
+        unit[place] = 1.0
+        assert by_u[place] == two_arrays_in_turns(unit, u, w)
+        assert by_v[place] == two_arrays_in_turns(u, unit, w)
+    # In each step back: two sums, and the zeros of one array.
+    graph = found.lower(u, u, w).graphs["fuse"]
+    backward = [n for n in graph.nodes if n.op.name == "while_loop"][-1]
+    assert large_updates(backward.regions[1], w.size // 2) == 3

@@ -140,6 +140,17 @@ class NodeAdaptor:
         swapped = n >= 2 and axes == (*range(n - 2), n - 1, n - 2)
         return swapped and made.inputs[0] is self.node.inputs[of]
 
+    def without_factor(self, k: int) -> tuple[Value | None, Value]:
+        """(factor, array) of operand k, an array times a number; (None, operand) of another one."""
+        made = self._producers.get(self.node.inputs[k])
+        for pair in (made.inputs, made.inputs[::-1]) if made and made.op.name == "multiply" else ():
+            spread = self._producers.get(pair[0])
+            if spread is None or spread.op.name != "broadcast_to":
+                continue
+            if not isinstance(spread.inputs[0].type, ArrayType):
+                return self.c.number(self._primal(spread.inputs[0])), self._primal(pair[1])
+        return None, self.x(k)
+
     def y(self, k: int = 0) -> Value:
         """Result k; a Python number as a NumPy scalar."""
         return self.c.number(self._primal(self.node.outputs[k]))

@@ -23,7 +23,7 @@ from tracejit.codegen.lowering.index_maps import (
 )
 from tracejit.codegen.lowering.outer_reductions import columns
 from tracejit.codegen.lowering.split import split
-from tracejit.codegen.lowering.updates import copy_nest, lower_update, nest, over_rows
+from tracejit.codegen.lowering.updates import lower_concatenate, lower_update, nest, over_rows
 from tracejit.ir.dims import Atom, Dim, Poly, free_symbols, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (
@@ -46,7 +46,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.reduction import ArgExtreme, ArgMax, ArgMin, Reduction
@@ -306,24 +306,6 @@ def _next_of_scan(
     return new if isinstance(new, tuple) else (new,)
 
 
-def _lower_concatenate(low: Lowering, v: Value) -> list[Stmt]:
-    """One nest for each operand; those that are joins themselves have one for each of theirs."""
-    out: list[Stmt] = []
-    left: list[tuple[Value, list[Dim]]] = [(v, [0] * len(shape_of(v.type)))]
-    while left:
-        x, start = left.pop()
-        node = low.producer.get(x)
-        if node is None or not isinstance(node.op, Concatenate):
-            out += copy_nest(low, x, v, [(first, 1) for first in start])
-            continue
-        axis, parts = node.attrs["axis"], []
-        for part in node.inputs:
-            parts.append((part, list(start)))
-            start[axis] = start[axis] + shape_of(part.type)[axis]
-        left += reversed(parts)
-    return out
-
-
 def _lower_all(
     region: Graph, strides: Strides, flat: bool, overwrites: Mapping[Value, Value]
 ) -> Kernel:
@@ -342,7 +324,7 @@ def _lower_all(
     elif isinstance(node.op, (CumSum, CumProd, LinearRecurrence)):
         body = _lower_scan(low, roots[0])
     elif isinstance(node.op, Concatenate):
-        body = _lower_concatenate(low, roots[0])
+        body = lower_concatenate(low, roots[0])
     elif isinstance(node.op, (UpdateSlice, Scatter, ScatterApply)):
         body = lower_update(low, roots[0], overwrites)
     else:

@@ -1,4 +1,4 @@
-"""The loop nests of updates: `update_slice`, `scatter`, and copies of what they leave as it was."""
+"""The loop nests of joins and updates, and copies of what these leave as it was."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from tracejit.ir.kernel import (
     Stmt,
 )
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import Element, Elementwise
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scatter_apply import ScatterApply, applied_op
+from tracejit.ops.array.shape import Concatenate
 
-__all__ = ["copy_nest", "lower_update", "nest", "over_rows"]
+__all__ = ["lower_concatenate", "lower_update", "nest", "over_rows"]
 
 _CAST = cast("Elementwise", OPS["cast"])
 #: Around an update that takes more nests than these, or whose rows are shorter, all is copied.
 _MOST_BOXES, _LEAST_ROW = 4, 16
+#: So many elements at most are stored beside each other in one turn of a loop.
+_MOST_BESIDE = 8
 
 
 def nest(loops: Sequence[tuple[str, Dim]], body: list[Stmt], vector: bool = True) -> list[Stmt]:
@@ -37,25 +40,64 @@ def nest(loops: Sequence[tuple[str, Dim]], body: list[Stmt], vector: bool = True
     return body
 
 
-def copy_nest(
+def _copy_nest(
     low: Lowering, x: Value, v: Value, places: Sequence[tuple[Dim, Dim]] | None
 ) -> list[Stmt]:
     """Store all of `x` into `v`, at (start, step) of each axis."""
-    t = x.type
+    return _copies_nest(low, [(x, places)], v)
+
+
+def _copies_nest(
+    low: Lowering, parts: Sequence[tuple[Value, Sequence[tuple[Dim, Dim]] | None]], v: Value
+) -> list[Stmt]:
+    """Store arrays of one shape into `v` in one nest, each at (start, step) of each axis."""
+    t = parts[0][0].type
     assert isinstance(t, ArrayType)
     outer = low.nested()
     names = [low.loop_var() for _ in range(t.ndim)]
     index: tuple[Dim, ...] = tuple(symbol(n) for n in names)
-    element = low.element(x, index)
-    target = index
-    if places is not None:
-        target = tuple(s + i * st for i, (s, st) in zip(index, places, strict=True))
-    low.store(v, target, element)
+    elements = [low.element(x, index) for x, _ in parts]
+    for element, (_, places) in zip(elements, parts, strict=True):
+        target = index
+        if places is not None:
+            target = tuple(s + i * st for i, (s, st) in zip(index, places, strict=True))
+        low.store(v, target, element)
     out = v.type
     assert isinstance(out, ArrayType)
     body = nest([(names[a], t.shape[a]) for a in out.order], low.scope.body)
     low.scope = outer
     return body
+
+
+def lower_concatenate(low: Lowering, v: Value) -> list[Stmt]:
+    """One nest for each operand, or one for all where their elements lie beside each other. Those
+    that are joins themselves stand for their own operands.
+    """
+    parts: list[tuple[Value, list[Dim]]] = []
+    left: list[tuple[Value, list[Dim]]] = [(v, [0] * len(shape_of(v.type)))]
+    while left:
+        x, start = left.pop()
+        node = low.producer.get(x)
+        if node is None or not isinstance(node.op, Concatenate):
+            parts.append((x, start))
+            continue
+        axis, inner = node.attrs["axis"], []
+        for part in node.inputs:
+            inner.append((part, list(start)))
+            start[axis] = start[axis] + shape_of(part.type)[axis]
+        left += reversed(inner)
+    nests = [(x, [(first, 1) for first in start]) for x, start in parts]
+    if _interleaves(v, parts):
+        return _copies_nest(low, nests, v)
+    return [stmt for x, places in nests for stmt in _copy_nest(low, x, v, places)]
+
+
+def _interleaves(v: Value, parts: Sequence[tuple[Value, Sequence[Dim]]]) -> bool:
+    """Whether a join puts one element of each of a few operands beside each other."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    alone = (*t.shape[: t.order[-1]], 1, *t.shape[t.order[-1] + 1 :])
+    return len(parts) <= _MOST_BESIDE and all(shape_of(x.type) == alone for x, _ in parts)
 
 
 def lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) -> list[Stmt]:
@@ -66,8 +108,8 @@ def lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) -> 
     if isinstance(node.op, UpdateSlice):
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
         body = [] if kept else _copy_around(low, node, v)
-        return body + copy_nest(low, new, v, places)
-    body = [] if kept else copy_nest(low, old, v, None)
+        return body + _copy_nest(low, new, v, places)
+    body = [] if kept else _copy_nest(low, old, v, None)
     return _index_checks(low, node) + body + _scatter_nest(low, node, v, new)
 
 
@@ -109,7 +151,7 @@ def _copy_around(low: Lowering, update: Node, v: Value) -> list[Stmt]:
     inner = taken[t.order[-1]][1] if t.ndim else 1
     short = isinstance(inner, int) and inner < _LEAST_ROW
     if len(boxes) > _MOST_BOXES or short or any(step != 1 for _, _, step in taken):
-        return copy_nest(low, old, v, None)
+        return _copy_nest(low, old, v, None)
     return [stmt for part in boxes for stmt in _copy_box(low, old, v, part)]
 
 

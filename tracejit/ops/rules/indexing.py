@@ -18,6 +18,7 @@ from tracejit.ops.rules.shape import Linear
 
 __all__ = [
     "GatherRules",
+    "ItemInto",
     "ReadItemRules",
     "ScatterApplyRules",
     "ScatterRules",
@@ -36,19 +37,26 @@ class GatherRules(Linear):
     def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
         indices, attrs = _indices(at, 1), dict(at.attrs)
         if not shape_of(at.inputs[1]):
-            return Into(g, lambda c, whole, v: _add_one(indices, attrs, c, whole, v))
+            return ItemInto(g, indices, attrs)
         return Into(
             g,
             lambda c, whole, v: c.op("scatter_apply", whole, v, *indices, function="add", **attrs),
         )
 
 
-def _add_one(
-    indices: list[Value], attrs: Attrs, c: DerivativeBuilder, whole: Value, v: Value
-) -> Value:
-    """`v` added at one place."""
-    there = c.op("gather", whole, *indices, **attrs)
-    return c.op("scatter", whole, c.add(there, v), *indices, **attrs)
+class ItemInto(Into):
+    """A contribution to the subarray at one number for each of the first axes; None is 0."""
+
+    __slots__ = ("attrs", "indices")
+
+    def __init__(self, value: Value, indices: Sequence[Value | None], attrs: Attrs) -> None:
+        super().__init__(value, self._added)
+        self.indices, self.attrs = tuple(indices), dict(attrs)
+
+    def _added(self, c: DerivativeBuilder, whole: Value, v: Value) -> Value:
+        indices = [c.size(0, DTYPES["i64"]) if i is None else i for i in self.indices]
+        there = c.op("gather", whole, *indices, **self.attrs)
+        return c.op("scatter", whole, c.add(there, v), *indices, **self.attrs)
 
 
 class CompressRules(Linear):

@@ -126,9 +126,19 @@ class MatMulRules:
             return None, c.matmul(at.x(1), c.add(g, c.swapped(g)))
         a, b = at.inputs
         assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
-        left = _left_cotangent(c, g, at.x(1), a) if at.wanted[0] else None
-        right = _right_cotangent(c, at.x(0), g, b) if at.wanted[1] else None
+        left = _left_cotangent(c, *_factor_moved(c, at, g, 1), a) if at.wanted[0] else None
+        right = _right_cotangent(c, *_factor_moved(c, at, g, 0)[::-1], b) if at.wanted[1] else None
         return left, right
+
+
+def _factor_moved(c: DerivativeBuilder, at: NodeAdaptor, g: Value, k: int) -> tuple[Value, Value]:
+    """The cotangent and operand k; where that is a number times a matrix, the cotangent, a vector,
+    times the number, and the matrix, which need not be stored times the number.
+    """
+    if len(shape_of(g.type)) >= len(shape_of(at.inputs[k])):
+        return g, at.x(k)
+    factor, matrix = at.without_factor(k)
+    return (g if factor is None else c.mul_no_nan(g, factor)), matrix
 
 
 def _left_cotangent(c: DerivativeBuilder, g: Value, b: Value, a: ArrayType) -> Value:

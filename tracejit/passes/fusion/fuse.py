@@ -37,6 +37,7 @@ from tracejit.passes.analysis.fusable import (
     space,
 )
 from tracejit.passes.analysis.order import Order
+from tracejit.passes.fusion.joins import joins
 from tracejit.passes.fusion.rematerialize import worth_storing
 from tracejit.passes.fusion.splats import duplicate_splats
 from tracejit.passes.fusion.store_to_load import read_updated
@@ -357,7 +358,7 @@ class _Fuser:
 
 def fuse(graph: Graph) -> Graph:
     """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
-    graph = duplicate_splats(_fuse_regions(graph))
+    graph = duplicate_splats(joins(_fuse_regions(graph)))
     fuser = _Fuser(graph)
     roots = fuser.roots()
     # A kernel that has less to compute may let another one read what it had kept alive.

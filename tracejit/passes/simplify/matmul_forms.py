@@ -4,6 +4,8 @@
     ->  v3 = reduce_sum(multiply(v1, v2))               two vectors, one of them not in memory
     v1 = matmul(a, b)                                   a: (..., m, k) in C order, b: (k, n)
     ->  v2 = reshape(a, (... m, k)); v3 = matmul(v2, b); v1 = reshape(v3, (..., m, n))
+    v1 = matmul(a, b)                                   a: (m, 1), b: (1, n)
+    ->  v1 = add(multiply(a, b), 0.0)                   both broadcast: what reads it computes it
     v1 = matmul(a, b)                                   of integers, or of truths
     ->  v1 = reduce_sum(multiply(a[:, :, None], b[None, :, :]), axes=(1,))
 
@@ -18,11 +20,12 @@ from collections.abc import Sequence
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import Cast
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Reshape
 from tracejit.passes.analysis.fusable import fusable, is_root_op
+from tracejit.passes.simplify.fold import emit_constant
 
 __all__ = ["matmul_forms"]
 
@@ -43,6 +46,7 @@ def matmul_forms(graph: Graph) -> Graph:
         if isinstance(node.op, MatMul):
             outputs = (
                 _sum(builder, node, made)
+                or _outer(builder, node)
                 or _of_whole_numbers(builder, node, made)
                 or _one_product(builder, node, made)
             )
@@ -75,6 +79,21 @@ def _sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Va
         return None
     (terms,) = builder.emit(OPS["multiply"], node.inputs, {}, where=node.where)
     return builder.emit(OPS["reduce_sum"], (terms,), {"axes": (0,)}, where=node.where)
+
+
+def _outer(builder: GraphBuilder, node: Node) -> tuple[Value, ...] | None:
+    """The products of a column and a row; added to zero, as in a sum, so that none is -0.0."""
+    a, b = _types(node)
+    if min(a.ndim, b.ndim) < 2 or a.shape[-1] != 1 or dtype_name(a.dtype) not in _SUMMED:
+        return None
+    zero = emit_constant(builder, a.dtype.type(0), NpScalar(a.dtype))
+    shape = shape_of(node.outputs[0].type)
+    left, right, nothing = (
+        v if shape_of(v.type) == shape else builder.one(OPS["broadcast_to"], (v,), shape=shape)
+        for v in (*node.inputs, zero)
+    )
+    products = builder.one(OPS["multiply"], (left, right))
+    return builder.emit(OPS["add"], (products, nothing), {}, where=node.where)
 
 
 def _of_whole_numbers(

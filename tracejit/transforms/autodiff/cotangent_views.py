@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from tracejit.ir.derivatives import DerivativeBuilder, Into
 from tracejit.ir.graph import Attr, Value
-from tracejit.ir.types import ArrayType, Type
+from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.rules.indexing import ItemInto
 from tracejit.ops.rules.shape import SliceInto
 
 __all__ = ["through_view"]
@@ -26,6 +27,10 @@ def through_view(
         found = _of_slice(c, name, attrs, source, out, g)
         if found is not None:
             return found
+    if isinstance(g, ItemInto):
+        item = _of_item(c, name, attrs, source, out, g)
+        if item is not None:
+            return item
 
     def add(c: DerivativeBuilder, whole: Value, v: Value) -> Value:
         if name == "reshape":
@@ -66,6 +71,51 @@ def _of_slice(
     given = iter([parts[k] for k in wide])
     new = [next(given) if n != 1 else (0, 1, 1) for n in source.shape]
     return _slice(c.reshape(g.value, tuple(n for _, n, _ in new)), new)
+
+
+def _of_item(
+    c: DerivativeBuilder,
+    name: str,
+    attrs: Mapping[str, Attr],
+    source: ArrayType,
+    out: ArrayType,
+    g: ItemInto,
+) -> ItemInto | None:
+    """A contribution to a subarray of a view as one to its source's, where the view is of whole
+    axes but for those that it takes one place of, or drops such an axis.
+    """
+    if name == "slice":
+        indices = list(g.indices)
+        parts = zip(attrs["start"], attrs["size"], attrs["step"], source.shape, strict=True)
+        for k, (start, size, step, n) in enumerate(parts):
+            if (start, size, step) == (0, n, 1):
+                continue
+            if k >= len(indices) or size != 1 or indices[k] is not None:
+                return None
+            indices[k] = c.size(start, DTYPES["i64"])
+        return ItemInto(g.value, indices, g.attrs)
+    if name != "reshape" or attrs.get("assume"):
+        return None
+    # Axes of the source that are none of the view's have one place.
+    left, indices = list(out.shape), []
+    taken = 0
+    for n in source.shape:
+        if left and left[0] == n:
+            left.pop(0)
+            indices.append(g.indices[taken])
+            taken += 1
+        elif n == 1:
+            indices.append(None)
+        else:
+            return None
+        if taken == len(g.indices):
+            break
+    else:
+        return None
+    rest = source.shape[len(indices) :]
+    if [n for n in rest if n != 1] != [n for n in left if n != 1]:
+        return None
+    return ItemInto(c.reshape(g.value, rest), indices, g.attrs)
 
 
 def _slice(value: Value, parts: list[tuple[Attr, Attr, Attr]]) -> SliceInto:

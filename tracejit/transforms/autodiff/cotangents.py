@@ -53,7 +53,7 @@ class Cotangents:
 
     def get(self, v: Value, default: Any = None) -> Any:
         """The cotangent of a value, or `default`."""
-        self._add_up(v)
+        self.add_up(v)
         found = self._sums.get(v, default)
         if isinstance(found, Zeroed):
             found = self._sums[v] = found.made(self.c)
@@ -78,9 +78,9 @@ class Cotangents:
             waiting = self._waiting.setdefault(v, [])
             waiting.append(g)
             if len(waiting) >= _MOST:
-                self._add_up(v)
+                self.add_up(v)
             return
-        self._add_up(v)
+        self.add_up(v)
         have = self._sums.get(v)
         if isinstance(have, Zeroed) and isinstance(g, SliceInto) and have.attrs == g.attrs:
             self._sums[v] = _put_back(self.c, have, g)
@@ -91,7 +91,8 @@ class Cotangents:
         else:
             self._sums[v] = g if have is None else self.c.add(have, g)
 
-    def _add_up(self, v: Value) -> None:
+    def add_up(self, v: Value) -> None:
+        """Add what waits to the cotangent of a value; what is zero may be written later."""
         waiting = self._waiting.pop(v, None)
         if waiting is None:
             return
@@ -99,12 +100,8 @@ class Cotangents:
         groups = list(_groups(waiting))
         if isinstance(whole, Zeroed):
             whole, groups = self._first(whole, waiting, groups)
-        if isinstance(whole, Zeroed):
-            for axis, group in groups:
-                whole = _add_group(self.c, whole, axis, group)
-        else:
-            for cluster in _clusters(groups):
-                whole = _add_cluster(self.c, whole, cluster)
+        for cluster in _clusters(groups):
+            whole = _add_cluster(self.c, whole, cluster)
         self._sums[v] = whole
 
     def _first(
@@ -172,7 +169,7 @@ def _add_group(
         whole = whole.made(c) if isinstance(whole, Zeroed) else whole
         return add_slice(group[0].attrs, c, whole, group[0].value)
     common = _core(group)
-    whole = _add_common(c, whole, axis, common, _total(c, group, common))
+    whole = _add_common(c, whole, common, _total(c, group, common))
     return _add_ends(c, whole, group)
 
 
@@ -185,14 +182,14 @@ def _add_ends(c: DerivativeBuilder, whole: Value, group: list[SliceInto]) -> Val
     return whole
 
 
-def _add_cluster(c: DerivativeBuilder, whole: Value, cluster: list[_Group]) -> Value:
+def _add_cluster(c: DerivativeBuilder, whole: Value | Zeroed, cluster: list[_Group]) -> Value:
     """Add groups whose common parts overlap: where all do in one pass, then what sticks out."""
     if len(cluster) == 1:
         return _add_group(c, whole, *cluster[0])
     cores = [_core(group) for _, group in cluster]
     common = reduce(_overlap, cores)
     everything = [g for _, group in cluster for g in group]
-    whole = add_slice(common, c, whole, _total(c, everything, common))
+    whole = _add_common(c, whole, common, _total(c, everything, common))
     for core, (_, group) in zip(cores, cluster, strict=True):
         for box in _rest(core, common):
             whole = add_slice(box, c, whole, _total(c, group, box))
@@ -259,28 +256,17 @@ def _inside(c: DerivativeBuilder, g: SliceInto, box: Attrs) -> Value:
     return slice_of(c, g.value, start, box["size"])
 
 
-def _add_common(
-    c: DerivativeBuilder, whole: Value | Zeroed, axis: int, attrs: Attrs, total: Value
-) -> Value:
+def _add_common(c: DerivativeBuilder, whole: Value | Zeroed, attrs: Attrs, total: Value) -> Value:
     """Add `total` to a slice, which need not be set to zero first."""
     if not isinstance(whole, Zeroed):
         return add_slice(attrs, c, whole, total)
     zero = whole.attrs
-    (first, last), (a, b) = (
-        (x["start"][axis], x["start"][axis] + x["size"][axis]) for x in (zero, attrs)
-    )
     known = all(type(d) is int for d in (*zero["start"], *zero["size"]))
-    if (
-        not known
-        or _within(attrs, axis, 0, 0) != _within(zero, axis, 0, 0)
-        or a < first
-        or b > last
-    ):
+    if not known or any(k != 1 for k in zero["step"]) or _overlap(zero, attrs) != attrs:
         return add_slice(attrs, c, whole.made(c), total)
     out = whole.whole
-    for start, end in ((first, a), (b, last)):
-        if start < end:
-            out = Zeroed(out, _within(zero, axis, start, end), None).made(c)
+    for box in _rest(zero, attrs):
+        out = Zeroed(out, box, None).made(c)
     return c.op("update_slice", out, total, **attrs)
 
 

@@ -30,9 +30,13 @@ def pull_cond(
     read = [k for k, v in enumerate(operands) if _is_pulled(backward_pass, v)]
     tokens = _tokens(backward_pass, node, found)
     read = sorted({*read, *tokens})
+    # What nothing has been added to yet begins on the side that adds to it.
+    begun = [k for k in read if k in tokens or backward_pass.cotangents.has(operands[k])]
     states = _states(backward_pass, node)
     ended = _ended(backward_pass, node, tokens)
-    sides = [_Side(backward_pass, node, number, given, read, tokens, states) for number in range(2)]
+    sides = [
+        _Side(backward_pass, node, number, given, begun, tokens, states) for number in range(2)
+    ]
     for side in sides:
         pull_back(side.inner)
     kept = [k for k in read if any(side.adds_to(k) for side in sides)]
@@ -46,9 +50,9 @@ def pull_cond(
         if g is not None:
             backward_pass.cotangents[operands[k]] = g
     for k in (*kept, *spent):
-        inputs.append(
-            backward_pass.laid_out(backward_pass.cotangents.pop(operands[k], None), operands[k])
-        )
+        if k in begun:
+            so_far = backward_pass.cotangents.pop(operands[k], None)
+            inputs.append(backward_pass.laid_out(so_far, operands[k]))
     inputs += [backward_pass.held(node.outputs[j]) for j in states]
     if pushes:
         inputs.append(backward_pass.token)
@@ -128,7 +132,7 @@ def _states(backward_pass: BackwardPass, node: Node) -> dict[int, int]:
 
 class _Side:
     """One side on the way back: it takes the cotangents `given` of results, by number, those so
-    far of the operands `read`, and the arrays to be restored. `tokens` are operands that are
+    far of the operands `begun`, and the arrays to be restored. `tokens` are operands that are
     stacks, with the results that these are stacks after.
     """
 
@@ -138,14 +142,14 @@ class _Side:
         node: Node,
         number: int,
         given: dict[int, Value],
-        read: Sequence[int],
+        begun: Sequence[int],
         tokens: dict[int, int],
         states: dict[int, int],
     ) -> None:
         graph, operands = node.regions[number], node.inputs[1:]
         self.graph, self.tokens, self.states = graph, tokens, states
         self.given = {j: Value(g.type) for j, g in given.items()}
-        self.so_far = {k: Value(_cotangent_type(backward_pass, operands[k])) for k in read}
+        self.so_far = {k: Value(_cotangent_type(backward_pass, operands[k])) for k in begun}
         self.arrays = {j: Value(backward_pass.type(node.outputs[j].type)) for j in states}
         self.block = Block(graph.inputs, graph.nodes, graph.outputs)
         pairs = zip(graph.inputs, operands, strict=True)
@@ -175,8 +179,8 @@ class _Side:
 
     def adds_to(self, k: int) -> bool:
         """Whether the cotangent of operand k changes on this side."""
-        v = self.graph.inputs[k]
-        return self.inner.cotangents.get(v, self.so_far[k]) is not self.so_far[k]
+        so_far = self.so_far.get(k)
+        return self.inner.cotangents.get(self.graph.inputs[k], so_far) is not so_far
 
     def _records(self, k: int, stack: str) -> Value:
         """The cotangents of the records that are popped from operand k; none on the other side."""
@@ -184,9 +188,9 @@ class _Side:
         return self.inner.c.op("stack_new", stack=stack) if g is None else g
 
     def _result(self, k: int) -> Value:
-        like = self.so_far[k]
-        g = self.inner.cotangents.get(self.graph.inputs[k], like)
-        return g if like.type == TOKEN else self.inner.c.laid_out(g, like.type)
+        v = self.graph.inputs[k]
+        g = self.inner.cotangents.get(v, self.so_far.get(k))
+        return self.inner.laid_out(g, v)
 
     def close(
         self,
@@ -201,7 +205,10 @@ class _Side:
         last += [self._records(k, stack) for k, stack in ended.items()]
         last += [self.inner.held(self.graph.inputs[place]) for place in self.states.values()]
         token = self.inner.finish()
-        first = [*self.given.values(), *(self.so_far[k] for k in (*kept, *spent))]
+        first = [
+            *self.given.values(),
+            *(self.so_far[k] for k in (*kept, *spent) if k in self.so_far),
+        ]
         first += self.arrays.values()
         if pushes:
             first, last = [*first, token], [*last, self.inner.token]

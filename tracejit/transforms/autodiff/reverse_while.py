@@ -135,6 +135,9 @@ class _Backward:
         # What nothing was added to need not go round.
         self.read = [k for k in read if inner.cotangents.get(body.inputs[k]) is not self.given[k]]
         self.results = {}
+        # What is added to one may be read of another, before that is set to zero.
+        for k in (*self.pulled, *self.read):
+            inner.cotangents.add_up(body.inputs[k])
         for k in (*self.pulled, *self.read):
             v = body.inputs[k]
             g = inner.laid_out(inner.cotangents.get(v), v)
