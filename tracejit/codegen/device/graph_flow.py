@@ -232,9 +232,11 @@ class GraphFlow(Flow):
             self.e.store_elements(stores, self.checks)
             self.checks = []
 
-    def count(self, section: Section, after: int) -> None:
+    def go_on(self, after: int, given: list[tuple[Any, str]], *, back: bool) -> None:
         if self.loop_of(self.e.graph.sections[after]) is None:
-            super().count(section, after)
+            super().go_on(after, given, back=back)
+        else:
+            self.e.fb.br(self.labels[after])
 
     def rename(self, node: Node) -> None:
         e, v = self.e, node.inputs[0]

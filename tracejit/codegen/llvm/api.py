@@ -17,7 +17,16 @@ from llvmlite.binding import ffi, orcjit
 
 from tracejit.locks import short_lock
 
-__all__ = ["alone", "declared", "link", "machine_code", "print_module", "unload", "with_module"]
+__all__ = [
+    "alone",
+    "declared",
+    "link",
+    "machine_code",
+    "optimize",
+    "print_module",
+    "unload",
+    "with_module",
+]
 
 _T = TypeVar("_T")
 
@@ -89,6 +98,15 @@ def declared(module: Any) -> tuple[str, ...]:
 def print_module(module: Any) -> str:
     """A module as LLVM text."""
     return _call(ffi.lib.LLVMPY_PrintModuleToString, module)[1]
+
+
+def optimize(module: Any, builder: Any, level: int) -> None:
+    """Run the pipeline of a level over a module. A pipeline serves once."""
+    passes = ffi.lib.LLVMPY_buildPerModuleDefaultPipeline(builder, level)
+    try:
+        ffi.lib.LLVMPY_RunNewModulePassManager(passes, module, builder)
+    finally:
+        ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
 
 
 def machine_code(machine: Any, module: Any, assembly: bool = False) -> bytes:

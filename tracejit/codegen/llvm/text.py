@@ -14,15 +14,21 @@ on. That is how a value goes in front of the loop that it does not depend on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from tracejit.codegen.llvm.engine import HostTarget, host_target
+from tracejit.codegen.llvm.engine import PARTS, HostTarget, host_target
 
 __all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
 
 #: What every function here promises. Without the width, the back end would split 512-bit vectors.
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
+
+#: What a module promises whose loops LLVM's passes are to optimise. Calls mean what the process
+#: links them to, and stay as they are.
+LOOPS = 'attributes #0 = { nounwind "no-builtins" "prefer-vector-width"="512" "tracejit-loops" }'
+#: The head of a function that another module can declare.
+_HEAD = re.compile(r"define (?:internal )? *([^@]* @[\w.$-]+\(.*\)) (?:#0|nounwind) \{")
 
 #: Of branches whose first, or second, side is unlikely: such a branch is not made a select.
 WEIGHTS = (
@@ -34,6 +40,10 @@ WEIGHTS = (
 def register(name: str) -> str:
     """The register of a name from outside, which LLVM wants quoted if it is not plain ASCII."""
     return f"%{name}" if name.isascii() and name.isidentifier() else f'%"{name}"'
+
+
+def _exported(text: str) -> str:
+    return text.replace("define internal ", "define ", 1)
 
 
 class Chunk:
@@ -67,6 +77,8 @@ class Module:
         self.replaced: set[str] = set()
         #: Whether there are branches with an unlikely side.
         self.weighted = False
+        #: Functions with loops over single elements, which are left to LLVM's passes.
+        self.loops: set[str] = set()
 
     def declare(self, name: str, result: str, args: Sequence[str]) -> str:
         """Declare an external function or intrinsic; its name with the sigil.
@@ -112,12 +124,37 @@ class Module:
         return f"@{name}"
 
     def text(self) -> str:
-        """The module as LLVM IR."""
-        declared = [d for name, d in self._declarations.items() if name not in self._functions]
+        """The module as LLVM IR: `PARTS` of it where only some functions are to be optimised."""
+        functions = {k: t for k, t in self._functions.items() if self._is_called(k)}
+        loops = {k: t for k, t in functions.items() if k in self.loops}
+        rest = {k: t for k, t in functions.items() if k not in self.loops}
+        if not loops or not rest:
+            return self._part(functions, {}, LOOPS if loops else ATTRIBUTES)
+        heads = {k: _HEAD.fullmatch(t.lstrip().partition("\n")[0]) for k, t in functions.items()}
+        # What a module writes to has one place.
+        writable = any(not re.search(r"\b(constant|external)\b", g) for g in self._globals.values())
+        if (
+            writable
+            or not all(heads.values())
+            or any(t.count("define ") > 1 for t in rest.values())
+        ):
+            return self._part(functions, {}, ATTRIBUTES)
+        # Kernels are explicit already, and may be given one array as several parameters.
+        known = {k: f"declare {h[1].replace('noalias ', '')}" for k, h in heads.items() if h}
+        return PARTS.join(
+            self._part({k: _exported(t) for k, t in own.items()}, known, attributes)
+            for own, attributes in ((loops, LOOPS), (rest, ATTRIBUTES))
+        )
+
+    def _part(
+        self, functions: Mapping[str, str], beside: Mapping[str, str], attributes: str
+    ) -> str:
+        """The text of some functions, and declarations of those that lie `beside` them."""
+        declared = [d for k, d in self._declarations.items() if k not in self._functions]
+        declared += [d for k, d in beside.items() if k not in functions]
         parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
         weights = WEIGHTS if self.weighted else ()
-        functions = [t for name, t in self._functions.items() if self._is_called(name)]
-        return "\n".join([*declared, *parts, *functions, ATTRIBUTES, *weights, ""])
+        return "\n".join([*declared, *parts, *functions.values(), attributes, *weights, ""])
 
     def _is_called(self, name: str) -> bool:
         if name not in self.replaced:

@@ -2,7 +2,7 @@
 
 `switch`, `enter`, `exit`, `next_iteration` and `loop_cond` are other names of their operand; tokens
 and pivots vanish. Edges to merges carry the copies of arrays that are left. Back edges count down
-to polls for signals.
+to polls for signals, which leave a light loop for one around it (analysis/light_loops.py).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracejit.codegen.analysis.branch_hints import LoopExits
+from tracejit.codegen.analysis.light_loops import LightLoops
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
@@ -24,16 +25,9 @@ from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
-from tracejit.ops.array.creation import Constant
-from tracejit.ops.array.items import ReadItem, WriteItem
-from tracejit.ops.array.shape import Element
 from tracejit.ops.control.dataflow import Merge
-from tracejit.ops.control.effects import Undefined
 
 __all__ = ["Flow"]
-
-#: What never goes through whole arrays.
-_LIGHT = (Merge, Constant, Undefined, Element, ReadItem, WriteItem)
 
 
 class _Phi:
@@ -57,12 +51,11 @@ class Flow:
         #: For each section the phis of its scalar merges, part by part, and of its counter.
         self.phis: dict[int, list[tuple[Value, list[_Phi]]]] = {s.id: [] for s in sections}
         self.counters: dict[int, _Phi] = {}
-        self.parents = {s.frame.parent for s in sections}
-        self.heavy = {
-            s.frame
-            for s in sections
-            if s.frame in self.parents or any(_is_heavy(n) for n in s.nodes)
-        }
+        #: For each light loop's head the block that begins to count: its label, place and phis.
+        self.outer: dict[int, tuple[str, Chunk, list[_Phi]]] = {}
+        self.loops = LightLoops(e.graph)
+        if self.loops.moves_items:
+            e.module.loops.add(e.fb.name)
         self.state: str | None = None
         self.exits = LoopExits(e.graph)
         #: Sides of branches that are computed in the block before, and the joins that go on in it.
@@ -175,11 +168,28 @@ class Flow:
         else:
             (after,) = section.successors
             self.memory.edge(section.id, after)
-            given = self.hand_on(section, after)
-            self.count(section, after)
-            for phi, register in given:
-                phi.incoming.append((register, fb.label))
-            fb.br(self.labels[after])
+            self.go_on(after, self.hand_on(section, after), back=after <= section.id)
+
+    def go_on(self, after: int, given: list[tuple[_Phi, str]], *, back: bool) -> None:
+        """Branch to a section with what its merges are given."""
+        fb, head = self.e.fb, self.e.graph.sections[after]
+        if head.kind == "head" and head.frame in self.loops.light:
+            if back:
+                self.count(after, given)
+                return
+            given = self.begin_to_count(after, given)
+        elif back and head.frame not in self.loops.short:
+            state = self.poll_state()
+            left = fb.emit(f"sub i64 {fb.emit(f'load i64, ptr {state}')}, 1")
+            fb.line(f"store i64 {left}, ptr {state}")
+            go_on, poll = fb.fresh_label("next"), fb.fresh_label("poll")
+            fb.cond_br(fb.emit(f"icmp sgt i64 {left}, 0"), go_on, poll)
+            self.poll(poll)
+            fb.br(go_on)
+            fb.block(go_on)
+        for phi, register in given:
+            phi.incoming.append((register, fb.label))
+        fb.br(self.labels[after])
 
     def hand_on(self, section: Section, after: int) -> list[tuple[_Phi, str]]:
         """The registers that the section gives to the merges of the next one."""
@@ -208,35 +218,43 @@ class Flow:
             phis = [phi for _, phis in self.phis[section] for phi in phis]
             if section in self.counters:
                 phis.append(self.counters[section])
-            for phi in phis:
-                incoming = ", ".join(f"[ {v}, %{label} ]" for v, label in phi.incoming)
-                chunk.lines.append(f"  {phi.name} = phi {phi.kind} {incoming}")
+            _write(chunk, phis)
+        for _, chunk, phis in self.outer.values():
+            _write(chunk, phis)
 
     # Polls --------------------------------------------------------------------------------------
 
-    def count(self, section: Section, after: int) -> None:
-        """Count an iteration, or begin to count."""
-        fb, head = self.e.fb, self.e.graph.sections[after]
-        if head.kind != "head":
-            return
-        if after > section.id:
-            if head.frame not in self.heavy:
-                self.counter(after).incoming.append((str(LIGHT_PERIOD), fb.label))
-            return
-        if head.frame in self.heavy:
-            state = self.poll_state()
-            left = fb.emit(f"sub i64 {fb.emit(f'load i64, ptr {state}')}, 1")
-            fb.line(f"store i64 {left}, ptr {state}")
-            self.poll_unless(fb.emit(f"icmp sgt i64 {left}, 0"))
-            return
-        phi = self.counters[after]
-        left = fb.emit(f"sub i64 {phi.name}, 1")
-        before, again = self.poll_unless(fb.emit(f"icmp ne i64 {left}, 0"))
-        following = fb.phi("i64", [(left, before), (str(LIGHT_PERIOD), again)])
-        phi.incoming.append((following, fb.label))
+    def begin_to_count(self, head: int, given: list[tuple[_Phi, str]]) -> list[tuple[_Phi, str]]:
+        """A loop around a light one, whose iterations end in polls: what it hands on.
 
-    def counter(self, head: int) -> _Phi:
-        return self.counters.setdefault(head, _Phi(self.e.fb.fresh("left"), "i64"))
+        What LLVM makes of loops it makes of those without calls.
+        """
+        fb = self.e.fb
+        again, outer = fb.fresh_label("again"), []
+        for phi, register in given:
+            outer.append(_Phi(fb.fresh("kept"), phi.kind))
+            outer[-1].incoming.append((register, fb.label))
+        fb.br(again)
+        fb.block(again)
+        self.outer[head] = (again, fb.insertion_point(), outer)
+        period = max(LIGHT_PERIOD // self.loops.light[self.e.graph.sections[head].frame], 1)
+        counter = self.counters[head] = _Phi(fb.fresh("left"), "i64")
+        counter.incoming.append((str(period), again))
+        return [(phi, kept.name) for (phi, _), kept in zip(given, outer, strict=True)]
+
+    def count(self, head: int, given: list[tuple[_Phi, str]]) -> None:
+        """Count an iteration of a light loop, and poll after the last one."""
+        fb, counter = self.e.fb, self.counters[head]
+        again, _, outer = self.outer[head]
+        left = fb.emit(f"sub i64 {counter.name}, 1")
+        for phi, register in (*given, (counter, left)):
+            phi.incoming.append((register, fb.label))
+        poll = fb.fresh_label("poll")
+        fb.cond_br(fb.emit(f"icmp ne i64 {left}, 0"), self.labels[head], poll)
+        self.poll(poll)
+        for kept, (_, register) in zip(outer, given, strict=True):
+            kept.incoming.append((register, fb.label))
+        fb.br(again)
 
     def poll_state(self) -> str:
         """The memory that polls share, zero at first."""
@@ -245,22 +263,17 @@ class Flow:
             self.state = fb.alloca("[4 x i64]", 8, "zeroinitializer")
         return self.state
 
-    def poll_unless(self, condition: str) -> tuple[str, str]:
-        """Poll where the i1 does not hold: (block that skips the poll, block that ends it)."""
+    def poll(self, label: str) -> None:
+        """A block that polls."""
         e, fb = self.e, self.e.fb
         e.module.declare_line("declare i32 @tj_poll(ptr) cold")
         e.symbols["tj_poll"] = poll_address()
-        before, poll, go_on = fb.label, fb.fresh_label("poll"), fb.fresh_label("next")
-        fb.cond_br(condition, go_on, poll)
-        fb.block(poll)
+        fb.block(label)
         status = fb.emit(f"call i32 @tj_poll(ptr {self.poll_state()})")
         leave_if(e, fb.emit(f"icmp ne i32 {status}, 0"))
-        again = fb.label
-        fb.br(go_on)
-        fb.block(go_on)
-        return before, again
 
 
-def _is_heavy(node: Node) -> bool:
-    light = node.op.renames or isinstance(node.op, _LIGHT)
-    return not light and any(is_array(v) for v in (*node.inputs, *node.outputs))
+def _write(chunk: Chunk, phis: list[_Phi]) -> None:
+    for phi in phis:
+        incoming = ", ".join(f"[ {v}, %{label} ]" for v, label in phi.incoming)
+        chunk.lines.append(f"  {phi.name} = phi {phi.kind} {incoming}")
