@@ -46,7 +46,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "passes": (("analysis",), ("simplify",), ("fusion", "loops", "control"), ("manager",)),
     "codegen": (
         ("llvm", "vector_math"),
-        ("support", "scalar", "affine"),
+        ("support", "scalar", "affine", "accesses"),
         ("lowering", "kernel", "analysis", "cuda"),
         ("program", "reference"),
         ("device",),

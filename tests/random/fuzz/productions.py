@@ -47,5 +47,6 @@ PRODUCTIONS: dict[Callable[[Draw], Expression], float] = {
     structure.norm: 1,
     structure.sizes: 1,
     structure.softmax: 1,
+    structure.rows: 2,
     structure.beyond: 0.5,
 }

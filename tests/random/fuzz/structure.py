@@ -165,6 +165,22 @@ def softmax(d: Draw) -> Expression:
     return Expression(f"np.exp({x} - {x}.max(axis=-1, keepdims=True))", "ulp")
 
 
+def rows(d: Draw) -> Expression:
+    """What depends on what whole rows come to, in several steps over the same rows."""
+    x = d.array("f")
+    rows = "axis=-1, keepdims=True"
+    e = f"np.exp({x} - {x}.max({rows}))"
+    mean = f"{x}.mean({rows})"
+    return d.choice(
+        (
+            Expression(f"{e} / {e}.sum({rows})", "order"),
+            Expression(f"{x} - {mean}", "order", f"{x} + {mean}"),
+            Expression(f"{x} / (1 + np.abs({x}).sum({rows}))", "order"),
+            Expression(f"np.log({e}.sum(axis=-1))", "order", f"1 + np.log({e}.sum(axis=-1))"),
+        )
+    )
+
+
 def beyond(d: Draw) -> Expression:
     """Calls outside what is compiled today; they must be right however they run."""
     x = d.array("biuf")

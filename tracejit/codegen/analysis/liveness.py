@@ -7,7 +7,7 @@ the sections that lead to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracejit.codegen.support.routines import scratch_sizes
@@ -65,6 +65,9 @@ class Liveness:
     fixed: set[Value] = field(default_factory=set)
     undefined: set[Value] = field(default_factory=set)
     _source: dict[Value, Value] = field(default_factory=dict)
+    #: The nodes that read a value, None for what gives results, and the one that makes it.
+    _readers: dict[Value, set[Node | None]] = field(default_factory=dict)
+    _makers: dict[Value, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         graph = self.graph
@@ -104,6 +107,22 @@ class Liveness:
     def merges(self, section: Section) -> list[Node]:
         """The phis of arrays."""
         return [n for n in section.nodes if isinstance(n.op, Merge) and is_array(n.outputs[0])]
+
+    def within(self, nodes: Sequence[Node], values: Iterable[Value]) -> bool:
+        """Whether values are made by some of these nodes and read by no other."""
+        if not self._readers:
+            for v in (*self.graph.outputs, *self._written.values()):
+                self._readers.setdefault(self.root(v), set()).add(None)
+            for _, node in self.graph.nodes():
+                if not node.op.renames:
+                    self._makers |= dict.fromkeys(node.outputs, node)
+                    for v in node.inputs:
+                        self._readers.setdefault(self.root(v), set()).add(node)
+        roots = set(map(self.root, values))
+        return all(
+            self._makers.get(v) in nodes and self._readers.get(v, set()).issubset(nodes)
+            for v in roots
+        )
 
     def _look_at(self, node: Node) -> None:
         names = [self.root(v) for v in node.inputs]

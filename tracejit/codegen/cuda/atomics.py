@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tracejit.codegen.cuda.accesses import accessed
+from tracejit.codegen.accesses import accessed
 from tracejit.codegen.cuda.structure import checks_index, names_in, needed
 from tracejit.codegen.llvm.lanes import bits, is_integer
 from tracejit.ir.kernel import Call, Const, Expr, For, If, Let, Load, ScanLoop, Stmt, Store, Var

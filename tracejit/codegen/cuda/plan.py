@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracejit.codegen.cuda.accesses import accessed
+from tracejit.codegen.accesses import accessed
 from tracejit.codegen.cuda.atomics import side_by_side
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.launches import (

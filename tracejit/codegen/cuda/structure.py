@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tracejit.codegen.cuda.accesses import accessed
+from tracejit.codegen.accesses import accessed
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
     Call,

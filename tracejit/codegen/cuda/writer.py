@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tracejit.codegen.cuda.accesses import accessed, buffers_of, stored
+from tracejit.codegen.accesses import accessed, buffers_of, stored
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.lines import Lines

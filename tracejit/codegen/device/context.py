@@ -18,17 +18,16 @@ from tracejit.codegen.device.between import Accumulation, Sort
 from tracejit.codegen.device.cells import store_kernel, with_cells, with_device_sizes
 from tracejit.codegen.device.driver_text import BLOCKS, DRIVER
 from tracejit.codegen.device.launch_shapes import WIDE, divide
-from tracejit.codegen.device.pending import PendingCall
 from tracejit.codegen.device.target import COUNTED, Device, Nodes, NotAGraph, Trips
 from tracejit.codegen.llvm.lanes import load_element, register_type
-from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python, leave_if
+from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
-from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
+from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Expr, Kernel, Var
-from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.ir.types import DTYPES
 from tracejit.ops.array.elementwise import Element
 
 __all__ = ["DeviceContext"]
@@ -46,7 +45,6 @@ class DeviceContext(ProgramContext):
     #: The register of the stream, and the flag of failed checks on the device, if there are any.
     stream: str
     flag: str | None = None
-    _pending: PendingCall | None = None
     #: The graph that launches and copies are added to for now, in place of the stream.
     building: Nodes | None = None
     #: While a node runs on the host: strides and scattered arrays as they are on the device.
@@ -249,51 +247,25 @@ class DeviceContext(ProgramContext):
         scalars: Sequence[Element],
         sizes: Mapping[str, Dim],
         values: Sequence[Value] = (),
+        node: Node | None = None,
     ) -> None:
         if self.on_host:
-            super().call_kernel(kernel, pointers, scalars, sizes)
+            super().call_now(self.kernel_call(kernel, pointers, scalars, sizes))
             return
         given = [p for x in scalars for p in (x if isinstance(x, tuple) else (x,))]
-        kernel = _sized(kernel, sizes)
-        kernel, cells, numbers = with_cells(kernel, given, self.cells)
+        kernel, cells, numbers = with_cells(sized(kernel, sizes), given, self.cells)
         if self.building is not None:
             kernel, more = with_device_sizes(kernel, self.device_sizes, self.cells)
             cells += more
-        buffers = dict(zip((p.name for p in kernel.params), [*pointers, *cells], strict=True))
-        bound = dict(zip((v.name for v in kernel.scalars), numbers, strict=True))
-        call = PendingCall(kernel, buffers, bound)
-        if not values:
-            self.flush()
-            self._call(call)
-            return
-        for p, v in zip(kernel.params, values, strict=False):
-            call.lies[p.name] = self._identity(v), self.memory_of(v)
-        joined = None if self._pending is None else self._pending.joined(call)
-        if joined is None:
-            self.flush()
-        self._pending = joined or call
+        self.wait_or_call(self.kernel_call(kernel, [*pointers, *cells], numbers, {}), values, node)
 
-    def flush(self) -> None:
-        call, self._pending = self._pending, None
-        if call is not None:
-            self._call(call)
+    def may_wait(self, kernel: Kernel) -> bool:
+        return True
 
-    def _identity(self, v: Value) -> object:
-        """Equal for values that are the same elements of the same memory."""
-        offset, strides = self.offsets.get(v, 0), self.strides.get(v)
-        # Kernels count elements from the first.
-        assert isinstance(v.type, ArrayType)
-        return (
-            self.memory_of(v),
-            str(offset),
-            None if strides is None else str(strides),
-            v.type.dtype,
-        )
+    def joined(self, first: PendingCall, second: PendingCall) -> PendingCall | None:
+        return first.joined(second)
 
-    #: Stands for the memory of a value: equal where two values may share some.
-    memory_of: Callable[[Value], object]
-
-    def _call(self, call: PendingCall) -> None:
+    def call_now(self, call: PendingCall) -> None:
         """Write the launches of a kernel."""
         kernel = replace(call.kernel, name=f"{call.kernel.name}_{len(self.trips.launches)}")
         self.kernels.append(kernel)
@@ -406,19 +378,6 @@ class DeviceContext(ProgramContext):
         with self.nothing_hidden():
             yield
         self.on_host, self.strides, self.scattered = outer
-
-
-def _sized(kernel: Kernel, sizes: Mapping[str, Dim]) -> Kernel:
-    """A kernel whose sizes are those of the program around it."""
-    table = {s: d for s, d in sizes.items() if s in kernel.sizes and d != symbol(s)}
-    if not table:
-        return kernel
-    names = set[str]().union(*(free_symbols(sizes.get(s, symbol(s))) for s in kernel.sizes))
-    params = tuple(
-        replace(p, shape=tuple(substitute(d, table) for d in p.shape)) for p in kernel.params
-    )
-    body = tuple(map_dims(s, lambda d: substitute(d, table)) for s in kernel.body)
-    return replace(kernel, params=params, sizes=tuple(sorted(names)), body=body)
 
 
 def enumerate_names(values: Sequence[str]) -> Iterator[tuple[str, str]]:

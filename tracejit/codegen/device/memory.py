@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.device.context import DeviceContext
-from tracejit.codegen.program.memory import ProgramMemory, memory_key
+from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.ir.graph import Value
 
 __all__ = ["DeviceMemory"]
@@ -36,7 +36,7 @@ class DeviceMemory(ProgramMemory):
         self.results: dict[Value, tuple[str, str]] = {}
         #: What was explicitly given for values that lie elsewhere for now.
         self._hidden: dict[Value, str | None] = {}
-        e.cell, e.memory_of = self._cell, self._memory_of
+        e.cell = self._cell
         e.nothing_hidden = self._nothing_hidden
 
     def begin(self) -> None:
@@ -49,12 +49,6 @@ class DeviceMemory(ProgramMemory):
         if e.flag is not None:
             e.flag = self._cell(4)
             e.driver("cuMemsetD8Async", e.flag, "0", "4", e.stream)
-
-    def _memory_of(self, v: Value) -> object:
-        allocation = self.plan.of(v)
-        if allocation is None:
-            return self.plan.live.root(v)
-        return memory_key(self.group(allocation))
 
     def _cell(self, size: int) -> str:
         at, self._room = self._room, self._room + _CELL
@@ -80,10 +74,6 @@ class DeviceMemory(ProgramMemory):
 
     def require(self, v: Value) -> None:
         if not self.e.on_host:
-            allocation = self.plan.of(v)
-            if allocation is not None and allocation.grows:
-                # A kernel that waits is launched whether this grows or not.
-                self.e.flush()
             super().require(v)
             return
         if v in self.results:

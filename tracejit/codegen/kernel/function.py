@@ -157,16 +157,20 @@ class _KernelWriter:
                     else:
                         self.memory.store(values, stmt, dtype)
                 case For():
-                    if (plan := self._plan(stmt)) is not None:
-                        self._vector_for(stmt, plan)
-                    elif (rows := self._row_plan(stmt)) is not None:
-                        self.rows.emit(stmt, rows)
-                    else:
-                        self._for(stmt)
+                    with self.memory.storing(frozenset(_stores((stmt,)))):
+                        self._loop(stmt)
                 case Reduce():
                     self.reductions.emit(stmt, self._plan(stmt))
                 case ScanLoop():
                     self._scan(stmt)
+
+    def _loop(self, loop: For) -> None:
+        if (plan := self._plan(loop)) is not None:
+            self._vector_for(loop, plan)
+        elif (rows := self._row_plan(loop)) is not None:
+            self.rows.emit(loop, rows)
+        else:
+            self._for(loop)
 
     def _makes_pairs(self, store: Store, following: Sequence[Stmt]) -> bool:
         return any(

@@ -9,7 +9,8 @@ anything else       lane by lane: see `strided.py`, or a gather or scatter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.kernel.expressions import KernelValue, Values
@@ -48,6 +49,13 @@ class Memory:
     ) -> None:
         self.offsets = Offsets(kernel, known)
         self._stored = stored
+
+    @contextmanager
+    def storing(self, buffers: frozenset[str]) -> Iterator[None]:
+        """Around a loop that stores into no other buffers: the others stay as they are in it."""
+        outer, self._stored = self._stored, buffers
+        yield
+        self._stored = outer
 
     def load(self, values: Values, load: Load) -> KernelValue:
         """The value of a load. One from a buffer that the kernel writes stays where it is."""

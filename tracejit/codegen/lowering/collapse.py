@@ -111,9 +111,17 @@ def _with(s: Stmt, names: dict[str, Dim]) -> Stmt:
     return map_dims(s, lambda d: substitute(d, names))
 
 
-def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
-    """A statement with `of` of every size expression; what expressions share stays shared."""
+def map_dims(
+    s: Stmt, of: Callable[[Dim], Dim], at: Callable[[str, Dim], Dim] | None = None
+) -> Stmt:
+    """A statement with `of` of every size expression; what expressions share stays shared.
+
+    `at` is asked instead for places in buffers, if it is given.
+    """
     made: dict[int, Expr] = {}
+
+    def place(buffer: str, index: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        return tuple(of(d) if at is None else at(buffer, d) for d in index)
 
     def expr(e: Expr) -> Expr:
         if id(e) not in made:
@@ -122,7 +130,7 @@ def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
 
     def mapped(e: Expr) -> Expr:
         if isinstance(e, Load):
-            return replace(e, index=tuple(map(of, e.index)))
+            return replace(e, index=place(e.buffer, e.index))
         if isinstance(e, IndexValue):
             return replace(e, dim=of(e.dim))
         if isinstance(e, Call):
@@ -133,10 +141,10 @@ def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
         case Let():
             return replace(s, expr=expr(s.expr))
         case Store():
-            return replace(s, index=tuple(map(of, s.index)), expr=expr(s.expr))
+            return replace(s, index=place(s.buffer, s.index), expr=expr(s.expr))
     if not isinstance(s, (For, Reduce, ScanLoop)):
         raise NotImplementedError(f"{type(s).__name__} is made after its sizes are known")
-    body = tuple(map_dims(inner, of) for inner in s.body)
+    body = tuple(map_dims(inner, of, at) for inner in s.body)
     if isinstance(s, Reduce):
         targets = tuple(replace(t, expr=expr(t.expr)) for t in s.targets)
         quotients = tuple((name, of(divisor)) for name, divisor in s.quotients)

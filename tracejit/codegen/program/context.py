@@ -10,14 +10,18 @@ import ctypes
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan
 from tracejit.codegen.analysis.int_ranges import IntRanges
 from tracejit.codegen.analysis.size_ranges import Ranges, stays_in_64_bits
+from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
+from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
+from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
 from tracejit.codegen.support.python_calls import call_address, no_memory
@@ -25,11 +29,16 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel, Var
-from tracejit.ir.types import Type, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
 from tracejit.locks import once
 from tracejit.ops.array.elementwise import Element, parts_dtype
 
 __all__ = ["Pointers", "ProgramContext"]
+
+#: Kernels that are joined in one, at most: each is compared with all before it.
+_MOST_STAGES = 16
+#: Bytes of the stack for what kernels hand on to each other.
+_STACK = 64 * 1024
 
 
 @once
@@ -50,6 +59,10 @@ class Pointers(Protocol):
 
     def require(self, v: Value) -> None:
         """Make room for a value that is about to be written, if its allocation grows."""
+        ...
+
+    def memory_of(self, v: Value) -> tuple[object, object]:
+        """What is equal for values in the same memory now, and for those that may share some."""
         ...
 
     def stores(self, v: Value) -> None:
@@ -93,6 +106,8 @@ class ProgramContext:
     pointer: Pointers
     #: Whether the program's arrays lie on a device, and what is written now runs on the host.
     on_host = False
+    #: The kernel that waits for what follows it.
+    _pending: PendingCall | None = None
     #: What writes the code of a node.
     emit_node: Callable[[ProgramContext, Node, Any], None]
     #: What writes the function of a region, with a layout, into the module of this program.
@@ -149,6 +164,8 @@ class ProgramContext:
         self.claims_python = False
         #: Room on the stack for a stream that is a value, once there is a draw from one.
         self.own_stream: str | None = None
+        #: Bytes of the stack for what kernels hand on; a function that calls itself has none.
+        self._stack_left = _STACK if around is None else 0
         self._numbers: Iterator[int] = itertools.count(1) if around is None else around._numbers
 
     def fresh(self, stem: str) -> str:
@@ -306,9 +323,6 @@ class ProgramContext:
 
     # Kernels ------------------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        """Write what waits to be written with what follows it: nothing may, from here on."""
-
     def call_kernel(
         self,
         kernel: Kernel,
@@ -316,23 +330,105 @@ class ProgramContext:
         scalars: Sequence[Element],
         sizes: Mapping[str, Dim],
         values: Sequence[Value] = (),
+        node: Node | None = None,
     ) -> None:
-        """Emit a kernel as a function of the module, and its call.
+        """Call a kernel, now or before `flush` returns.
 
         `pointers` are its buffers, those of inputs first; `sizes` what its own size symbols mean.
-        `values` are the arrays in these buffers, where the plan says in which memory they lie.
+        `values` are the arrays in these buffers, where the plan says in which memory they lie: such
+        a kernel of a `node` may wait for what follows it.
         """
-        fb = self.fb
-        name = self.fresh(f"{kernel.name}_")
-        kernel = Kernel(name, kernel.params, kernel.sizes, kernel.scalars, kernel.body)
+        self.wait_or_call(self.kernel_call(kernel, pointers, scalars, sizes), values, node)
+
+    def kernel_call(
+        self,
+        kernel: Kernel,
+        pointers: Sequence[str],
+        scalars: Sequence[Element],
+        sizes: Mapping[str, Dim],
+    ) -> PendingCall:
+        """A kernel with its arguments; its sizes become those of the program."""
+        given = [p for x in scalars for p in (x if isinstance(x, tuple) else (x,))]
+        kernel = sized(kernel, sizes)
+        buffers = dict(zip((p.name for p in kernel.params), pointers, strict=True))
+        bound = dict(zip((v.name for v in kernel.scalars), given, strict=True))
+        return PendingCall(kernel, buffers, bound)
+
+    def wait_or_call(self, call: PendingCall, values: Sequence[Value], node: Node | None) -> None:
+        """Have a call wait if it may, joined with the one that waits if that is right and good."""
+        if not values or node is None or not self.may_wait(call.kernel):
+            self.flush()
+            self.call_now(call)
+            return
+        call.nodes, overwritten = (node,), self.plan.overwritten(node)
+        for p, v in zip(call.kernel.params, values, strict=False):
+            call.lies[p.name] = self._identity(v), self.pointer.memory_of(v)[1]
+            old = overwritten.get(v)
+            call.values[p.name] = (v,) if old is None else (old, v)
+        joined = None if self._pending is None else self.joined(self._pending, call)
+        if joined is None:
+            self.flush()
+        self._pending = joined or call
+
+    def joined(self, first: PendingCall, second: PendingCall) -> PendingCall | None:
+        """One call for two, where that is right and good."""
+        if len(first.stages) >= _MOST_STAGES or not first.shares(second):
+            return None
+        joined = first.joined(second, several=True)
+        if joined is not None:
+            joined.keep_numbers(self.plan.live, self._on_stack)
+        return joined
+
+    def _on_stack(self, size: int) -> str | None:
+        """So many bytes of the run's own stack, if that much is left for kernels."""
+        self._stack_left -= size
+        return self.fb.alloca(f"[{size} x i8]", 64) if self._stack_left >= 0 else None
+
+    def flush(self) -> None:
+        """Write what waits to be written with what follows it: nothing may, from here on."""
+        call, self._pending = self._pending, None
+        if call is not None:
+            self.call_now(call)
+
+    def _rows_of_block(self, room: Dim) -> str:
+        """A size that is computed here: how many rows of so many bytes a block has."""
+        fb, name = self.fb, self.fresh("rows")
+        given = self.dim(room)
+        least = fb.emit(f"select i1 {fb.less(given, '1')}, i64 1, i64 {given}")
+        fit = fb.emit(f"udiv i64 {BLOCK}, {least}")
+        some = fb.emit(f"select i1 {fb.less(fit, '1')}, i64 1, i64 {fit}")
+        most = str(MOST_ROWS)
+        self.env[name] = fb.emit(f"select i1 {fb.less(most, some)}, i64 {most}, i64 {some}")
+        return name
+
+    def _identity(self, v: Value) -> object:
+        """Equal for values that are the same elements of the same memory."""
+        offset, strides = self.offsets.get(v, 0), self.strides.get(v)
+        # Kernels count elements from the first.
+        assert isinstance(v.type, ArrayType)
+        return (
+            self.pointer.memory_of(v)[0],
+            str(offset),
+            None if strides is None else str(strides),
+            v.type.dtype,
+        )
+
+    def may_wait(self, kernel: Kernel) -> bool:
+        """Whether a kernel may run later than where it is called."""
+        # What was stored until it fails has to be undone.
+        return not may_fail(kernel.body)
+
+    def call_now(self, call: PendingCall) -> None:
+        """Emit a kernel as a function of the module, and its call."""
+        fb, kernel = self.fb, call.in_blocks(self.plan.live, self._rows_of_block)
+        kernel = replace(kernel, name=self.fresh(f"{kernel.name}_"))
         self.kernels.append(kernel)
         emit_kernel(kernel, self.module, self.target)
-        args = [f"ptr {p}" for p in pointers]
-        args += [f"i64 {self.dim(sizes.get(s, symbol(s)))}" for s in kernel.sizes]
-        for element in scalars:
-            parts = element if isinstance(element, tuple) else (element,)
-            for part, register in zip(parts, self.registers(element), strict=True):
-                args.append(f"{register_type(part.dtype)} {register}")
-        status = fb.emit(f"call i32 @{name}({', '.join(args)})")
-        if self.module.may_fail(name):
+        args = [f"ptr {call.buffers[p.name]}" for p in kernel.params]
+        args += [f"i64 {self.dim(symbol(s))}" for s in kernel.sizes]
+        for v in kernel.scalars:
+            register = emit_expr(fb, call.scalars[v.name], self.env)
+            args.append(f"{register_type(v.dtype)} {register}")
+        status = fb.emit(f"call i32 @{kernel.name}({', '.join(args)})")
+        if self.module.may_fail(kernel.name):
             fb.check(fb.emit(f"icmp ne i32 {status}, 0"))

@@ -152,6 +152,9 @@ class ProgramWriter:
         return Flow(e, self.memory, self.stacks, self._finish)
 
     def _emit_node(self, e: ProgramContext, node: Node, stacks: Stacks) -> None:
+        has_arrays = any(map(is_array, (*node.inputs, *node.outputs)))
+        if node.op.kind != "fusion" and (has_arrays or not node.op.pure):
+            e.flush()
         emit_node(e, node, stacks)
 
     def run(self) -> None:

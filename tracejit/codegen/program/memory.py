@@ -75,6 +75,14 @@ class ProgramMemory:
             return self.e.fb.emit(f"load ptr, ptr {self._cells[allocation]}")
         return self._home(allocation)
 
+    def memory_of(self, v: Value) -> tuple[object, object]:
+        """What is equal for values in the same memory now, and for those that may share some."""
+        allocation = self.plan.of(v)
+        if allocation is None:
+            return self.plan.live.root(v), self.plan.live.root(v)
+        # Allocations that exchange their memory do not have the same at any time.
+        return memory_key(allocation), memory_key(self.group(allocation))
+
     def _home(self, allocation: Allocation) -> str:
         if allocation.argument is not None:
             return self.arguments[allocation.argument]
@@ -147,6 +155,8 @@ class ProgramMemory:
         allocation = self.plan.of(v)
         if allocation is None or not allocation.grows:
             return
+        # A kernel that waits runs whether this grows or not.
+        self.e.flush()
         fb, cell = self.e.fb, self._cells[allocation]
         wanted = self.e.checked_dim(byte_count(v))
         room = fb.emit(f"getelementptr {{ ptr, i64 }}, ptr {cell}, i32 0, i32 1")

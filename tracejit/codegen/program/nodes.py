@@ -157,7 +157,7 @@ def _fusion(e: ProgramContext, node: Node, overwritten: dict[Value, Value]) -> N
     first = fails_first(kernel.body)
     if not first:
         _note_stores(e, node)
-    e.call_kernel(kernel, pointers, scalars, sizes, arrays)
+    e.call_kernel(kernel, pointers, scalars, sizes, arrays, node)
     if first:
         _note_stores(e, node)
 

@@ -12,11 +12,12 @@ memory once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from tracejit.codegen.accesses import accessed
 from tracejit.codegen.affine import split_linear
-from tracejit.codegen.cuda.accesses import accessed
-from tracejit.ir.dims import Dim, bounds, substitute, symbol
+from tracejit.codegen.lowering.collapse import map_dims
+from tracejit.ir.dims import Dim, bounds, floordiv, prod, substitute, symbol
 from tracejit.ir.kernel import (
     Call,
     Carry,
@@ -36,33 +37,58 @@ from tracejit.ir.kernel import (
     inner_bodies,
 )
 
-__all__ = ["join", "renamed", "rows_of"]
+__all__ = ["Stage", "accesses", "fresh", "join", "names_of", "renamed", "row_loops", "rows_of"]
 
 
-def join(first: Kernel, second: Kernel) -> Kernel | None:
-    """One kernel that does what both do one after the other, or None.
+#: Elements of a row, at least, of which loops over all elements become loops over each row's.
+_LEAST = 16
 
-    Parameters and sizes of the same name are the same; names that kernels bind may not be.
+
+@dataclass(frozen=True)
+class Stage:
+    """So many statements of each row, and whether the rows may run in lanes."""
+
+    statements: int
+    vector: bool
+
+
+def join(
+    first: Kernel, second: Kernel, *, several: bool = False
+) -> tuple[Kernel, Stage, Stage] | None:
+    """One kernel that does what both do one after the other, and what each does; or None.
+
+    Parameters and sizes of the same name are the same; names that kernels bind may not be. With
+    `several` a loop of one may become as many as there are of the other.
     """
-    depths = [d for d in map(rows_of, (first, second)) if d is not None]
-    if not depths or len(set(depths)) > 1 or not all(len(k.body) == 1 for k in (first, second)):
+    if not all(len(k.body) == 1 for k in (first, second)):
         return None
-    (depth,) = set(depths)
+    depths = {rows_of(k): k for k in (first, second)}
+    depth = max(filter(None, depths), default=None)
+    if depth is None or not several and len(depths.keys() - {None}) > 1:
+        return None
+    sizes = [loop.size for loop in row_loops(depths[depth], depth)]
+    if several and None in depths:
+        sizes = _as_many(sizes, depths[None])
+        depth = len(sizes)
     names = _bound(first.body) | {v.name for v in first.scalars}
     second = _with_fresh_names(second, names)
-    one, other = (_chain(k.body[0], depth) for k in (first, second))
+    nests: list[Stmt | None] = [first.body[0], second.body[0]]
+    if several:
+        names |= names_of(second) | names_of(first)
+        nests = [_in_rows(k.body[0], sizes, names) for k in (first, second)]
+    one, other = (None if nest is None else _chain(nest, depth) for nest in nests)
     if one is None or other is None:
         return None
     if [loop.size for loop in one] != [loop.size for loop in other]:
         return None
+    stages = [Stage(len(nest[-1].body), nest[-1].vector) for nest in (one, other)]
     variables = [loop.var for loop in one]
     table = {b.var: a.var for a, b in zip(one, other, strict=True)}
     inner = tuple(_renamed(s, table) for s in other[-1].body)
     shared = _shared_writes(one[-1].body, inner)
     for buffer in shared:
-        places = [*_places(one[-1].body, buffer), *_places(inner, buffer)]
-        sizes = dict(_loops((*one[-1].body, *inner)))
-        if not _apart(places, variables, [loop.size for loop in one], sizes):
+        places = [*accesses(one[-1].body, buffer), *accesses(inner, buffer)]
+        if not _apart(places, variables, sizes, dict(_loops((*one[-1].body, *inner)))):
             return None
     body: tuple[Stmt, ...] = (*one[-1].body, *inner)
     for loop in reversed(one):
@@ -72,13 +98,53 @@ def join(first: Kernel, second: Kernel) -> Kernel | None:
         known = params.get(p.name)
         params[p.name] = p if known is None else replace(known, output=known.output or p.output)
     scalars = {v.name: v for v in (*first.scalars, *second.scalars)}
-    return Kernel(
+    joined = Kernel(
         first.name,
         tuple(params.values()),
         tuple(sorted({*first.sizes, *second.sizes})),
         tuple(scalars.values()),
         body,
     )
+    return joined, stages[0], stages[1]
+
+
+def _as_many(sizes: list[Dim], kernel: Kernel) -> list[Dim]:
+    """The sizes of the outermost loops of a nest that go over as much as loops of these sizes."""
+    own: list[Dim] = []
+    (s,) = kernel.body
+    while isinstance(s, For):
+        own.append(s.size)
+        if len(own) > len(sizes) and prod(own) == prod(sizes):
+            return own
+        if len(s.body) != 1:
+            break
+        (s,) = s.body
+    return sizes
+
+
+def _in_rows(s: Stmt, sizes: Sequence[Dim], taken: set[str]) -> Stmt | None:
+    """A nest whose outermost loops have these sizes; a loop may be several, which are one in it."""
+    if not sizes:
+        return s
+    if not isinstance(s, For):
+        return None
+    size, *rest = sizes
+    if s.size == size:
+        if not rest:
+            return s
+        inner = _in_rows(s.body[0], rest, taken) if len(s.body) == 1 else None
+        return None if inner is None else replace(s, body=(inner,))
+    if isinstance(size, int) and size <= 0:
+        return None
+    each = floordiv(s.size, size)
+    # Loops of few elements would not fill lanes.
+    if each * size != s.size or not rest and isinstance(each, int) and each < _LEAST:
+        return None
+    outer = fresh(f"{s.var}_row", taken)
+    place = {s.var: symbol(outer) * each + symbol(s.var)}
+    body = tuple(map_dims(inner, lambda d: substitute(d, place)) for inner in s.body)
+    nest = _in_rows(For(s.var, each, body, s.vector), rest, taken)
+    return None if nest is None else For(outer, size, (nest,))
 
 
 def rows_of(kernel: Kernel) -> int | None:
@@ -90,6 +156,13 @@ def rows_of(kernel: Kernel) -> int | None:
         if len(body) != 1 or not isinstance(body[0], For):
             return None
         depth, body = depth + 1, body[0].body
+
+
+def row_loops(kernel: Kernel, depth: int) -> list[For]:
+    """The outermost loops of a kernel that is one nest with so many."""
+    loops = _chain(kernel.body[0], depth)
+    assert loops is not None
+    return loops
 
 
 def _chain(s: Stmt, depth: int) -> list[For] | None:
@@ -120,7 +193,7 @@ def _loops(body: Sequence[Stmt]) -> Iterator[tuple[str, Dim]]:
             yield from _loops(inner)
 
 
-def _places(body: Sequence[Stmt], buffer: str) -> Iterator[tuple[Dim, ...]]:
+def accesses(body: Sequence[Stmt], buffer: str) -> Iterator[tuple[Dim, ...]]:
     """Where statements access a buffer."""
     for s in body:
         if isinstance(s, Store) and s.buffer == buffer:
@@ -134,7 +207,7 @@ def _places(body: Sequence[Stmt], buffer: str) -> Iterator[tuple[Dim, ...]]:
                 seen.add(id(e))
                 stack += e.args
         for inner in inner_bodies(s):
-            yield from _places(inner, buffer)
+            yield from accesses(inner, buffer)
 
 
 def _apart(
@@ -207,6 +280,22 @@ def _bound(body: Sequence[Stmt]) -> set[str]:
         for inner in inner_bodies(s):
             found |= _bound(inner)
     return found
+
+
+def names_of(kernel: Kernel) -> set[str]:
+    """All names of a kernel."""
+    given = {p.name for p in kernel.params} | {v.name for v in kernel.scalars}
+    return given | {*kernel.sizes} | _bound(kernel.body)
+
+
+def fresh(stem: str, taken: set[str]) -> str:
+    """A name that is not taken; it is, from now on."""
+    name, number = stem, 0
+    while name in taken:
+        number += 1
+        name = f"{stem}{number}"
+    taken.add(name)
+    return name
 
 
 def _with_fresh_names(kernel: Kernel, taken: set[str]) -> Kernel:
