@@ -18,8 +18,9 @@ from tracejit.frontend.tracing.trace import user_line
 
 __all__ = ["PARTS", "filter_of"]
 
-#: A filter with more elements is left to SciPy; where it may take Fourier transforms, sooner.
-_MOST_TAPS, _FEW_TAPS = 1024, 128
+#: A filter with more elements is left to SciPy, and where SciPy may take Fourier transforms, more
+#: products for each element of the array, which then take longer.
+_MOST_TAPS, _MOST_PRODUCTS = 1024, 128
 _MODULE = "scipy.signal._signaltools"
 
 
@@ -71,11 +72,16 @@ def operands(in1: Any, in2: Any, mode: Any, name: str) -> Any:
         refuse(name)
     if x.dtype != taps.dtype or x.dtype not in (np.float32, np.float64):
         refuse(name)
-    if taps.size > (_MOST_TAPS if name.endswith("2d") else _FEW_TAPS) or taps.size == 0:
+    if taps.size > _MOST_TAPS or taps.size == 0:
         refuse(name)
+    products = taps.size
     for m, n in zip(x.shape, taps.shape):  # noqa: B905 - they are equally many
         if m < n:
             refuse(name)
+        places = m - n + 1 if mode == "valid" else m if mode == "same" else m + n - 1
+        products = products * places
+    if not name.endswith("2d") and products > _MOST_PRODUCTS * x.size:
+        refuse(name)
     return x, taps
 
 
