@@ -22,6 +22,7 @@ from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.passes.analysis.affine_places import LoopAxes, is_inside, origin
+from tracejit.passes.simplify.contraction_orders import in_reading_order
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.few_terms import emit_contraction, has_few_terms
 from tracejit.passes.simplify.products import Factor, factors, places
@@ -48,7 +49,7 @@ def contractions(graph: Graph) -> Graph:
         return outputs
 
     new = replay(graph, emit, region=contractions)
-    return new if new is graph else dce(new)
+    return in_reading_order(new if new is graph else dce(new))
 
 
 def _rewritten(

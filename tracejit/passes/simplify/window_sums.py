@@ -23,7 +23,7 @@ from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant
-from tracejit.ops.array.shape import BroadcastTo, Transpose
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Transpose
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, digits, indexed, origin
 from tracejit.passes.simplify.few_terms import emit_contraction
 from tracejit.passes.simplify.products import Factor, factors, is_product, places
@@ -479,28 +479,23 @@ class _Slice:
         self.node = node
         found: dict[Node, None] = {}
         self.read: dict[Value, None] = {}
+        behind = set(product.inputs)
         stack = [(v, False) for v in reversed(node.inputs)]
         seen: set[Value] = set()
         while stack:
             v, done = stack.pop()
             inner = made.get(v)
-            if inner is None or inner.regions or inner is product and done:
-                if inner is product:
-                    found[inner] = None
-                else:
-                    self.read[v] = None
-                continue
-            if done:
+            if done and inner is not None:
                 found[inner] = None
-                continue
-            if v in seen:
-                continue
-            seen.add(v)
-            stack.append((v, True))
-            if inner is product:
-                self.read.update(dict.fromkeys(inner.inputs))
-            else:
-                stack += [(x, False) for x in reversed(inner.inputs)]
+            elif v not in seen:
+                seen.add(v)
+                moves = inner is not None and isinstance(inner.op, (Reshape, Transpose))
+                if inner is None or inner.regions or (v in behind and not moves):
+                    self.read[v] = None
+                    continue
+                if v in behind:
+                    behind.update(inner.inputs)
+                stack += [(v, True), *((x, False) for x in reversed(inner.inputs))]
         self.nodes = list(found)
         self.sizes: set[str] = set().union(node.sizes(), *(n.sizes() for n in self.nodes))
         for n in self.nodes:
