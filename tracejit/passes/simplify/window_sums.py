@@ -381,11 +381,15 @@ class _Plan:
         for part in parts:
             # In the order of memory, which need not be that of the axes.
             turn = [*order, *range(len(order), len(order) + len(part.summed))]
+            sides = [
+                [(o, tuple(steps[k] for k in turn)) for o, steps in side]
+                for side in (part.left, part.right)
+            ]
             attrs = {
                 "shape": tuple(part.sizes[a] for a in order),
                 "summed": part.summed,
-                "left": tuple((o, tuple(steps[k] for k in turn)) for o, steps in part.left),
-                "right": tuple((o, tuple(steps[k] for k in turn)) for o, steps in part.right),
+                "left": tuple(sides[0][a] for a in self._memory_order(sources[0], 0)),
+                "right": tuple(sides[1][a] for a in self._memory_order(sources[1], 1)),
             }
             value = emit_contraction(builder, given, attrs, where)
             if whole is None:
@@ -405,12 +409,20 @@ class _Plan:
         assert isinstance(t, ArrayType)
         return whole if self.t == t else emit("reshape", (whole,), {"shape": t.shape})
 
+    def _memory_order(self, v: Value, k: int) -> Sequence[int]:
+        """The axes of an operand as it is given: one in a frame lies in C order there."""
+        assert isinstance(v.type, ArrayType)
+        return v.type.order if self.found.frames[k] else range(v.type.ndim)
+
     def _framed(self, builder: GraphBuilder, v: Value, k: int) -> Value:
         frame = self.found.frames[k]
         if not frame:
             return v
+        order = self._memory_order(v, k)
+        around = [frame.get(a, (0, 0)) for a in order]
+        if list(order) != sorted(order):
+            v = builder.one(OPS["transpose"], (v,), axes=tuple(order))
         assert isinstance(v.type, ArrayType)
-        around = [frame.get(a, (0, 0)) for a in range(v.type.ndim)]
         shape = tuple(b + n + e for n, (b, e) in zip(v.type.shape, around, strict=True))
         zeros = _zeros(builder, ArrayType(v.type.dtype, shape))
         attrs = {
