@@ -75,7 +75,8 @@ def _contracted(
     first = node.inputs[0].type
     assert isinstance(out, ArrayType) and isinstance(first, ArrayType)
     count = out.size * first.shape[-1]
-    if first.dtype not in _DTYPES or (isinstance(count, int) and count < _FEW):
+    few = isinstance(count, int) and count < _FEW
+    if first.dtype not in _DTYPES or (few and all(map(_lies_in_lines, node.inputs))):
         return None
     axes = LoopAxes()
     own = [axes.add(n) for n in out.shape]
@@ -148,6 +149,13 @@ def _is_product_of_matrices(attrs: Attrs) -> bool:
     ]
     sizes = [prod([shape[k] for k in own]) for own in (moved[0] - moved[1], moved[1] - moved[0])]
     return all(not isinstance(n, int) or n >= _FEWEST for n in sizes)
+
+
+def _lies_in_lines(v: Value) -> bool:
+    """Whether neighbours in memory are neighbours in a row or a column of a matrix."""
+    assert isinstance(v.type, ArrayType)
+    wide = [a for a in v.type.order if v.type.shape[a] != 1]
+    return not wide or wide[-1] >= v.type.ndim - 2
 
 
 def _is_matrix(x: Factor, axes: LoopAxes) -> bool:
