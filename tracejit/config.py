@@ -1,4 +1,4 @@
-"""Settings of a process, `tracejit.config`: what a program may set, and six environment variables.
+"""Settings of a process, `tracejit.config`: what a program may set, and environment variables.
 
 - `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
   function runs eagerly because it cannot be compiled.
@@ -6,16 +6,19 @@
 - TRACEJIT_VERIFY=1: graphs are checked after every pass.
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
 - TRACEJIT_DEVICE=cuda, or cuda-sim: where decorated functions run that do not say it themselves.
+- `config.set_num_threads(n)`, or TRACEJIT_NUM_THREADS: how many threads share a long kernel.
 - TRACEJIT_CUDA_GRAPHS=1: loops whose conditions a GPU computes are run by the GPU alone.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 
 __all__ = [
     "DEVICES",
@@ -27,7 +30,10 @@ __all__ = [
     "eager_variable",
     "fallback",
     "is_eager",
+    "num_threads",
     "on_fallback",
+    "set_num_threads",
+    "thread_word",
     "verify",
 ]
 
@@ -41,6 +47,8 @@ eager_opened = array("q", [0])
 fallback: str | None = None
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
+#: One machine word, how many threads share a long kernel; 0 until that is asked.
+_threads = array("q", [0])
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
 
 
@@ -83,6 +91,55 @@ def device(name: str | None) -> str | None:
     if found not in DEVICES:
         raise ValueError(f"a device is one of {', '.join(DEVICES)}, not {found!r}")
     return None if found == "cpu" else found
+
+
+def num_threads() -> int:
+    """How many threads share a long kernel: what was set, or else TRACEJIT_NUM_THREADS says, or
+    else as many as there are CPUs for this process. Raises ValueError.
+    """
+    if not _threads[0]:
+        given = os.environ.get("TRACEJIT_NUM_THREADS")
+        if given and not given.isdecimal():
+            raise ValueError(f"TRACEJIT_NUM_THREADS is a positive number, not {given!r}")
+        set_num_threads(int(given) if given else _cpus())
+    return _threads[0]
+
+
+def set_num_threads(n: int) -> None:
+    """Let `n` threads share a long kernel, from now on. Results do not depend on it.
+
+    Raises ValueError where it is not positive.
+    """
+    if n < 1:
+        raise ValueError(f"there is at least one thread, not {n}")
+    _threads[0] = n
+
+
+def thread_word() -> int:
+    """The address of the 64-bit word that says how many threads share a long kernel."""
+    num_threads()
+    return _threads.buffer_info()[0]
+
+
+def _cpus() -> int:
+    """CPUs that this process may use, by its affinity and the quota of its control group."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    cpus = len(allowed(0)) if allowed else os.cpu_count() or 1
+    for quota in _quotas():
+        cpus = min(cpus, max(1, math.ceil(quota)))
+    return cpus
+
+
+def _quotas() -> Iterator[float]:
+    """How many CPUs control groups of Linux grant, by both versions of their files."""
+    for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
+        try:
+            words = [w for name in names for w in Path("/sys/fs/cgroup", name).read_text().split()]
+            quota, period = map(int, words)
+        except (OSError, ValueError):
+            continue
+        if quota > 0 and period > 0:
+            yield quota / period
 
 
 def on_fallback() -> str:

@@ -2,7 +2,8 @@
 
     define internal i32 @name(ptr buffers..., i64 sizes..., scalars...)
 
-It returns 0, or 1 if a checked index was out of range. Buffers are aligned to their element only; a
+and, for a kernel whose loop is split, two more i64: where to begin and to end in range(size). It
+returns 0, or 1 if a checked index was out of range. Buffers are aligned to their element only; a
 b1 scalar is an i1 and an f16 scalar a float, as in registers.
 """
 
@@ -47,19 +48,22 @@ def kernel_signature(kernel: Kernel) -> list[tuple[str, str]]:
     ]
 
 
-def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
+def emit_kernel(
+    kernel: Kernel, module: Module, target: HostTarget, split: For | None = None
+) -> int:
     """Add the function of a kernel to a module, and one for arrays of every second element.
 
+    It runs a part of the loop `split`, the last statement of the body, if there is one. Parts must
+    begin at multiples of the result, so that every position is computed as in the whole loop.
     Raises NotImplementedError for a scalar function without code, and KeyError for a name or a
     buffer that the kernel does not define.
     """
     steps = open_steps(kernel)
     if steps:
         pairs = replace(kernel, name=f"{kernel.name}_of_pairs")
-        _emit_function(pairs, module, target, dict.fromkeys(steps, 2))
-        _emit_function(kernel, module, target, {}, (steps, pairs.name))
-        return
-    _emit_function(kernel, module, target, {})
+        align = _emit_function(pairs, module, target, dict.fromkeys(steps, 2), split)
+        return max(align, _emit_function(kernel, module, target, {}, split, (steps, pairs.name)))
+    return _emit_function(kernel, module, target, {}, split)
 
 
 def _emit_function(
@@ -67,19 +71,24 @@ def _emit_function(
     module: Module,
     target: HostTarget,
     known: Mapping[str, int],
+    split: For | None,
     pairs: tuple[Sequence[str], str] | None = None,
-) -> None:
+) -> int:
     """Some sizes may be known. Where all steps of `pairs` are 2 its function does the work."""
     params = [(kind, register(name)) for kind, name in kernel_signature(kernel)]
+    if split is not None:
+        params += [("i64", "%.lo"), ("i64", "%.hi")]
     fb = FunctionBuilder(module, kernel.name, params, "i32")
     if pairs is not None:
         _hand_over(fb, params, *pairs)
     fb.fail_label = ".failed"
-    _KernelWriter(kernel, fb, target, known).emit()
+    writer = _KernelWriter(kernel, fb, target, known, split)
+    writer.emit()
     fb.ret("i32", "0")
     fb.block(".failed")
     fb.ret("i32", "1")
     fb.finish()
+    return writer.align
 
 
 def _hand_over(
@@ -122,9 +131,16 @@ class _KernelWriter:
     """Writes the statements of one kernel."""
 
     def __init__(
-        self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget, known: Mapping[str, int]
+        self,
+        kernel: Kernel,
+        fb: FunctionBuilder,
+        target: HostTarget,
+        known: Mapping[str, int],
+        split: For | None,
     ) -> None:
-        self.kernel, self.fb, self.target = kernel, fb, target
+        self.kernel, self.fb, self.target, self.split = kernel, fb, target, split
+        #: How many iterations of `split` are computed together.
+        self.align = 1
         self.memory = Memory(kernel, frozenset(_stores(kernel.body)), known)
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.values = Values(fb, lambda load: self.memory.load(self.values, load))
@@ -168,7 +184,8 @@ class _KernelWriter:
         if (plan := self._plan(loop)) is not None:
             self._vector_for(loop, plan)
         elif (rows := self._row_plan(loop)) is not None:
-            self.rows.emit(loop, rows)
+            self._align(loop, rows.plan.width)
+            self.rows.emit(loop, rows, *self._range(loop))
         else:
             self._for(loop)
 
@@ -197,9 +214,19 @@ class _KernelWriter:
             return None
         return plan_rows(loop, self.memory.offsets, self.target)
 
+    def _align(self, loop: For, together: int) -> None:
+        if loop is self.split:
+            self.align = together
+
+    def _range(self, loop: For) -> tuple[str, str]:
+        """Where a loop begins and ends."""
+        if loop is self.split:
+            return "%.lo", "%.hi"
+        return "0", self.values.scalar(self.values.dim(loop.size))
+
     def _for(self, loop: For) -> None:
         values, fb = self.values, self.fb
-        size = values.scalar(values.dim(loop.size))
+        begin, size = self._range(loop)
 
         def one(position: str, _: list[str]) -> list[str]:
             values.set_position(loop.var, position)
@@ -208,27 +235,30 @@ class _KernelWriter:
 
         def run() -> list[str]:
             with values.scope():
-                return fb.do_while("0", size, "1", (), one)
+                return fb.do_while(begin, size, "1", (), one)
 
-        fb.if_then(fb.less("0", size), (), run)
+        fb.if_then(fb.less(begin, size), (), run)
 
     def _vector_for(self, loop: For, plan: VectorPlan) -> None:
         values, fb = self.values, self.fb
-        size = values.scalar(values.dim(loop.size))
+        self._align(loop, plan.width * plan.streams)
+        begin, size = self._range(loop)
 
         def run() -> list[str]:
             whole = plan.width * plan.streams
             main_end = fb.integer("and", size, str(-whole))
             with values.scope():
-                fb.if_then(fb.less("0", main_end), (), lambda: self._main(loop, plan, main_end))
+                fb.if_then(
+                    fb.less(begin, main_end), (), lambda: self._main(loop, plan, begin, main_end)
+                )
                 fb.if_then(
                     fb.less(main_end, size), (), lambda: self._rest(loop, plan, main_end, size)
                 )
             return []
 
-        fb.if_then(fb.less("0", size), (), run)
+        fb.if_then(fb.less(begin, size), (), run)
 
-    def _main(self, loop: For, plan: VectorPlan, end: str) -> list[str]:
+    def _main(self, loop: For, plan: VectorPlan, begin: str, end: str) -> list[str]:
         """The positions that fill all lanes of all streams."""
         values = self.values
 
@@ -239,7 +269,7 @@ class _KernelWriter:
 
         step = str(plan.width * plan.streams)
         with values.in_lanes(loop.var, plan.width, plan.streams, plan.fetch_ahead):
-            return self.fb.do_while("0", end, step, (), one)
+            return self.fb.do_while(begin, end, step, (), one)
 
     def _rest(self, loop: For, plan: VectorPlan, begin: str, end: str) -> list[str]:
         """The positions left over, masked or one by one."""

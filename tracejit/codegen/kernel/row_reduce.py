@@ -139,10 +139,9 @@ class Rows:
         # Values are known by the identity of their expressions: those written must stay.
         self._written: list[Reduce] = []
 
-    def emit(self, loop: For, rows: RowPlan) -> None:
+    def emit(self, loop: For, rows: RowPlan, begin: str, size: str) -> None:
         """Write a loop over rows, in groups of as many as a vector has lanes."""
         values, fb, width = self._values, self._values.fb, rows.plan.width
-        size = values.scalar(values.dim(loop.size))
         main_end = fb.integer("and", size, str(-width))
         group = [rows.reduce]
         group += [_Shifted(loop.var, k).reduce(rows.reduce) for k in range(1, width)]
@@ -169,9 +168,9 @@ class Rows:
 
         def groups() -> list[str]:
             with values.scope():
-                return fb.do_while("0", main_end, str(width), (), whole)
+                return fb.do_while(begin, main_end, str(width), (), whole)
 
-        fb.if_then(fb.less("0", main_end), (), groups)
+        fb.if_then(fb.less(begin, main_end), (), groups)
         fb.if_then(fb.less(main_end, size), (), rest)
 
     def _group(

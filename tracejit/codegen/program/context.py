@@ -21,6 +21,7 @@ from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
+from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
@@ -423,12 +424,16 @@ class ProgramContext:
         fb, kernel = self.fb, call.in_blocks(self.plan.live, self._rows_of_block)
         kernel = replace(kernel, name=self.fresh(f"{kernel.name}_"))
         self.kernels.append(kernel)
-        emit_kernel(kernel, self.module, self.target)
         args = [f"ptr {call.buffers[p.name]}" for p in kernel.params]
-        args += [f"i64 {self.dim(symbol(s))}" for s in kernel.sizes]
+        sizes = {s: self.dim(symbol(s)) for s in kernel.sizes}
+        args += [f"i64 {size}" for size in sizes.values()]
         for v in kernel.scalars:
             register = emit_expr(fb, call.scalars[v.name], self.env)
             args.append(f"{register_type(v.dtype)} {register}")
+        # Blocks of joined kernels use the same temporaries, one after another.
+        if not call.stages and call_in_parts(self, kernel, args, sizes):
+            return
+        emit_kernel(kernel, self.module, self.target)
         status = fb.emit(f"call i32 @{kernel.name}({', '.join(args)})")
         if self.module.may_fail(kernel.name):
             fb.check(fb.emit(f"icmp ne i32 {status}, 0"))
