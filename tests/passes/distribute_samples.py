@@ -270,7 +270,7 @@ UPDATES: list[tuple[Function, int]] = [
 ]
 #: How many sums are.
 CASES: list[tuple[Function, int]] = [
-    (columns, 1),
+    (columns, 0),  # No loop is left by then.
     (backwards, 1),
     (row_by_columns, 1),
     (lower_and_upper, 1),

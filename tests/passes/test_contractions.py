@@ -295,3 +295,14 @@ def test_a_loop_that_reads_what_it_stores_stays_a_loop():
 
     for g in (overlapping, stored):
         np.testing.assert_array_equal(tracejit.jit(g)(x), g(x))
+
+
+def test_windows_are_read_where_loops_say():
+    def f(x):
+        return sliding_window_view(x, (3, 2), axis=(0, 1)).max(axis=(2, 3))
+
+    x = np.random.default_rng(6).standard_normal((20, 30))
+    jitted = tracejit.jit(f, strict=True)
+    np.testing.assert_array_equal(jitted(x), f(x))
+    text = jitted.lower(x).text("kernel")
+    assert "select" not in text and "wrap_index" not in text

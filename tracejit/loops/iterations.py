@@ -295,6 +295,9 @@ class _Iterations:
         c, attrs = self.c, node.attrs
         size = tuple(map(self._outside, attrs["size"]))
         shape = (self.loop.trips, *size)
+        across = self._across(attrs["start"], size, attrs["step"])
+        if across is not None and not flag and size[across[0]] == 1:
+            return self._lines(node, x, *across)
         numbers = self._counting(self.loop.trips, 0, len(shape))
         indices = [c.op("broadcast_to", numbers, shape=shape)] if flag else []
         for axis, (start, step) in enumerate(zip(attrs["start"], attrs["step"], strict=True)):
@@ -306,6 +309,17 @@ class _Iterations:
                 place = self._from(own, self._outside(start))
             indices.append(c.op("broadcast_to", place, shape=shape))
         return c.op("gather", x, *indices, checked=False)
+
+    def _lines(self, node: Node, x: Value, axis: int, step: int) -> Value:
+        """Parts that lie side by side along an axis: a slice of all of them."""
+        start = [self._outside(substitute(d, {self.loop.counter: 0})) for d in node.attrs["start"]]
+        size, steps = list(map(self._outside, node.attrs["size"])), list(node.attrs["step"])
+        size[axis], steps[axis] = self.loop.trips, step
+        part = self.c.op("slice", x, start=tuple(start), size=tuple(size), step=tuple(steps))
+        rest = [k for k in range(len(size)) if k != axis]
+        turned = self.c.transpose(part, (axis, *rest))
+        size[axis] = 1
+        return self.c.op("reshape", turned, shape=(self.loop.trips, *size))
 
     def _places(self, d: Dim) -> Value:
         """What a size is in each iteration: first + move * the number of the iteration."""

@@ -223,9 +223,33 @@ class Lowering:
             places: list[Dim] = []
             first = len(shape_of(node.inputs[1].type))
             for at, n in zip(node.inputs[1:], shape_of(node.inputs[0].type), strict=False):
-                places.append(self.place(node, (yield at, index[:first]), n))
+                known = self._number(at, index[:first]) if "inside" in node.attrs else None
+                if known is None:
+                    known = self.place(node, (yield at, index[:first]), n)
+                places.append(known)
             return (yield node.inputs[0], (*places, *index[first:]))
         return (yield node.inputs[0], self._map(node, index))
+
+    def _number(self, v: Value, index: Index) -> Dim | None:
+        """A whole number that is made of indices and sizes alone; None for any other."""
+        node = self.producer.get(v)
+        if node is None or dtype_name(dtype_of(v.type)) != "i64":
+            return None
+        if isinstance(node.op, Iota):
+            return self._tuple(index)[0]
+        if isinstance(node.op, Constant):
+            value = node.attrs["value"]
+            return value if type(value) is int else None
+        if isinstance(node.op, (BroadcastTo, Reshape, Slice, Transpose)):
+            source = node.inputs[0]
+            whole = isinstance(source.type, ArrayType)
+            return self._number(source, self._map(node, index) if whole else ())
+        if node.op.name not in ("add", "subtract", "multiply"):
+            return None
+        a, b = (self._number(x, index) for x in node.inputs)
+        if a is None or b is None:
+            return None
+        return a * b if node.op.name == "multiply" else a + b if node.op.name == "add" else a - b
 
     def load(self, v: Value, index: Index) -> Element:
         """An element from memory."""

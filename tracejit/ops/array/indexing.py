@@ -81,7 +81,10 @@ def index_samples() -> list[tuple[Any, list[Any]]]:
 
 @register
 class Gather(GatherRules, Op):
-    """Elements, or subarrays, of `x` at indices into its first axes: x[i0, ..., ik-1], a copy."""
+    """Elements, or subarrays, of `x` at indices into its first axes: x[i0, ..., ik-1], a copy.
+
+    With `checked=False` no index is outside its axis, with `inside=True` none is negative, either.
+    """
 
     name: ClassVar[str] = "gather"
     kind: ClassVar[str] = "index"
@@ -96,7 +99,7 @@ class Gather(GatherRules, Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 2, "gather takes an array and indices")
-        only_attrs(self.name, attrs, optional=("checked",))
+        only_attrs(self.name, attrs, optional=("checked", "inside"))
         x = array_of(self.name, inputs[0], 1)
         return (ArrayType(x.dtype, gathered_shape(self.name, x, inputs[1:])),)
 

@@ -61,8 +61,8 @@ def _rewritten(
         return _of_sum(builder, node, made)
     if isinstance(node.op, ScatterApply):
         return sum_of_windows(builder, node, made)
-    if isinstance(node.op, Gather) and node.attrs.get("checked", True) and is_inside(node, made):
-        attrs = {**node.attrs, "checked": False}
+    if isinstance(node.op, Gather) and "inside" not in node.attrs and is_inside(node, made):
+        attrs = {"checked": False, "inside": True}
         return builder.emit(node.op, node.inputs, attrs, where=node.where)
     return None
 
