@@ -1,1 +1,1 @@
-"""A fusion becomes a kernel: index maps, loop nests, updates."""
+"""A fusion becomes a kernel: index maps, loop nests, updates, joins over the same rows."""

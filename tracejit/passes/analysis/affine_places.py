@@ -25,7 +25,7 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
-__all__ = ["Index", "LoopAxes", "digits", "indexed", "is_inside", "linear_form", "origin"]
+__all__ = ["Index", "LoopAxes", "digits", "indexed", "linear_form", "origin"]
 
 #: One index into each axis of an array.
 Index: TypeAlias = tuple[Dim, ...]
@@ -112,15 +112,6 @@ def origin(
             break
         v, index = node.inputs[0], before
     return v, tuple(axes.now(d) for d in index)
-
-
-def is_inside(gather: Node, producer: Mapping[Value, Node]) -> bool:
-    """Whether all indices of a gather are certain to be in range, and none counts from the end."""
-    source, out = gather.inputs[0].type, gather.outputs[0].type
-    assert isinstance(source, ArrayType) and isinstance(out, ArrayType)
-    axes = LoopAxes()
-    index = tuple(symbol(axes.add(n)) for n in out.shape)
-    return indexed(gather.inputs[1:], source, index, axes, producer) is not None
 
 
 def _before(

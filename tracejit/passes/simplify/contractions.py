@@ -21,10 +21,11 @@ from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.scatter_apply import ScatterApply
-from tracejit.passes.analysis.affine_places import LoopAxes, is_inside, origin
+from tracejit.passes.analysis.affine_places import LoopAxes, origin
 from tracejit.passes.simplify.contraction_orders import in_reading_order
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.few_terms import emit_contraction, has_few_terms
+from tracejit.passes.simplify.inside_gathers import inside_gather
 from tracejit.passes.simplify.products import Factor, factors, places
 from tracejit.passes.simplify.window_sums import sum_of_windows
 
@@ -61,9 +62,8 @@ def _rewritten(
         return _of_sum(builder, node, made)
     if isinstance(node.op, ScatterApply):
         return sum_of_windows(builder, node, made)
-    if isinstance(node.op, Gather) and "inside" not in node.attrs and is_inside(node, made):
-        attrs = {"checked": False, "inside": True}
-        return builder.emit(node.op, node.inputs, attrs, where=node.where)
+    if isinstance(node.op, Gather) and "inside" not in node.attrs:
+        return inside_gather(builder, node, made)
     return None
 
 
