@@ -7,6 +7,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import tracejit
+from tracejit.codegen.device.routines import routine_of
 
 
 def fused_ops(f, *args):
@@ -306,3 +307,89 @@ def test_windows_are_read_where_loops_say():
     np.testing.assert_array_equal(jitted(x), f(x))
     text = jitted.lower(x).text("kernel")
     assert "select" not in text and "wrap_index" not in text
+
+
+def test_what_is_added_several_times_counts_as_often():
+    def along_no_axis_of_the_product(a, b):
+        out = np.zeros((48, 4))
+        i = np.arange(40)[:, None] + np.arange(9)
+        p = (a @ b).reshape(40, 9, 4)
+        np.add.at(out, np.broadcast_to(i, (3, 40, 9)), np.broadcast_to(p, (3, 40, 9, 4)))
+        return out
+
+    def without_overlap(a, b):
+        out = np.zeros((40, 36))
+        i = np.broadcast_to(np.arange(40), (3, 40))
+        np.add.at(out, i, np.broadcast_to(a @ b, (3, 40, 36)))
+        return out
+
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((40, 6)), rng.standard_normal((6, 36))
+    for f in (along_no_axis_of_the_product, without_overlap):
+        compiled = tracejit.jit(f, strict=True)
+        close(compiled(a, b), f(a, b), "f8")
+        assert "contract" in fused_ops(compiled, a, b)
+
+
+def test_windows_along_a_diagonal():
+    def f(a, b):
+        h, w, (n, m) = 2, a.shape[2], b.shape[1:]
+        out = np.zeros((3 * h + n, m + h, w))
+        i, j = np.arange(n), np.arange(m)[:, None, None]
+        k = np.arange(h)[:, None]
+        p = np.tensordot(a[:, :2], b, axes=((0,), (0,)))
+        np.add.at(out, (3 * k + i + 1, j + k), p.transpose(3, 0, 2, 1))
+        return out
+
+    rng = np.random.default_rng(6)
+    compiled = tracejit.jit(f, strict=True)
+    for h, w, n, m in ((2, 3, 24, 13), (2, 2, 21, 16), (2, 5, 23, 11)):
+        a, b = rng.standard_normal((9, h, w)), rng.standard_normal((9, n, m))
+        close(compiled(a, b), f(a, b), "f8")
+
+
+def test_products_of_half_precision_are_added_one_after_another():
+    def f(y, x, w):
+        for i in range(2):
+            y = y + x[:, i : i + 2] @ w[i]
+        return y
+
+    y, x, w = np.full((4, 5), -60000, "f2"), np.full((4, 3), 100, "f2"), np.full((2, 2, 5), 250)
+    w = w.astype("f2")
+    np.testing.assert_array_equal(tracejit.jit(f)(y, x, w), f(y, x, w))
+
+
+def test_windows_far_apart_are_added_one_by_one():
+    def f(a, b, s):
+        v = a @ b
+        out = np.zeros(s * (len(a) - 1) + b.shape[1])
+        np.add.at(out, s * np.arange(len(a))[:, None] + np.arange(b.shape[1]), v)
+        return out
+
+    rng = np.random.default_rng(7)
+    a, b = rng.standard_normal((200, 5)), rng.standard_normal((5, 64))
+    for s, many in ((16, True), (33, False)):
+        compiled = tracejit.jit(lambda a, b: f(a, b, s), strict=True)  # noqa: B023
+        close(compiled(a, b), f(a, b, s), "f8")
+        assert ("cond" in fused_ops(compiled, a, b)) is many
+
+
+def test_negative_zeros_stay_where_nothing_is_added():
+    def f(a, b):
+        out = np.full((45, 3), -0.0)
+        p = (a @ b).reshape(20, 2, 3)
+        np.add.at(out, 2 * np.arange(20)[:, None] + np.arange(2) + 1, p)
+        return out
+
+    a, b = np.ones((20, 300)), np.ones((300, 6))
+    np.testing.assert_array_equal(np.signbit(tracejit.jit(f)(a, b)), np.signbit(f(a, b)))
+
+
+def test_a_device_computes_them_by_calls_of_its_packages():
+    rng = np.random.default_rng(5)
+    f = tracejit.jit(lambda x, w: windows_einsum(x, w, 2, 2), device="cuda-sim", strict=True)
+    for shape, kernel in (((2, 3, 19, 19), (12, 3, 3, 3)), ((3, 4, 13, 22), (9, 4, 2, 3))):
+        x, w = rng.standard_normal(shape), rng.standard_normal(kernel)
+        close(f(x, w), plain(x, w, 2, 2)[0], "f8")
+    nodes = f.lower(x, w).graphs["fuse"].nodes
+    assert any(n.op.name == "contract" and routine_of(n) for n in nodes)

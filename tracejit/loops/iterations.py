@@ -188,7 +188,8 @@ class _Iterations:
         ):
             views.append(node)
             v = node.inputs[0]
-        if node is None or not isinstance(node.op, MatMul):
+        # The sum of all products may be past float16's range where one after another is not.
+        if node is None or not isinstance(node.op, MatMul) or dtype_of(v.type) == DTYPES["f16"]:
             return None
         shapes = [shape_of(x.type) for x in node.inputs]
         if min(map(len, shapes)) < 2:

@@ -24,7 +24,7 @@ from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.views import copied
 from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.dims import Dim, evaluate, free_symbols, symbol
-from tracejit.ir.graph import Node
+from tracejit.ir.graph import Node, attr_substitute
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.control.templates import make_object
 from tracejit.ops.host.call import HostCall
@@ -63,7 +63,34 @@ def _factored_solve(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequenc
     return (xp.linalg.solve(xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
 
 
+def _contract(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    """Both operands as views with the loop axes that they move along, and their product."""
+    sizes = (*attrs["shape"], *attrs["summed"])
+    ndim = len(attrs["shape"])
+    if 0 in sizes:
+        return (xp.zeros(attrs["shape"], x[0].dtype),)
+    moved = [
+        {k for _, steps in attrs[side] for k, c in enumerate(steps) if c != 0}
+        for side in ("left", "right")
+    ]
+    # Along an axis of neither the first stands still.
+    own = [[k for k in range(len(sizes)) if k in moved[0] or k not in moved[1]], sorted(moved[1])]
+    operands: list[Any] = []
+    for v, side, axes in zip(x, ("left", "right"), own, strict=True):
+        first = v[tuple(slice(offset, None) for offset, _ in attrs[side])]
+        steps = [
+            sum(c[k] * s for (_, c), s in zip(attrs[side], v.strides, strict=True)) for k in axes
+        ]
+        view = xp.lib.stride_tricks.as_strided(first, [sizes[k] for k in axes], steps)
+        operands += [view, axes]
+    if attrs.get("wide"):
+        operands[::2] = (v.astype("float64") for v in operands[::2])
+    out = xp.einsum(*operands, list(range(ndim)), optimize=True)
+    return (out.astype(x[0].dtype, copy=False),)
+
+
 _ROUTINES: dict[str, Routine] = {
+    "contract": _contract,
     "matmul": lambda xp, x, attrs: (xp.matmul(*x),),
     "matmul_both": lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])),
     "solve": lambda xp, x, attrs: (xp.linalg.solve(*x),),
@@ -129,7 +156,7 @@ class _Site:
                     moves = tuple(evaluate(d, sizes) * t.dtype.itemsize for d in steps)
                     arrays.append(self._device.array(address, shape, moves, t.dtype))
                 count = len(self._node.inputs)
-                attrs = dict(self._node.attrs)
+                attrs = {k: attr_substitute(a, sizes) for k, a in self._node.attrs.items()}
                 results = self._routine(xp, arrays[:count], attrs)
                 for out, result in zip(arrays[count:], results, strict=True):
                     if out.shape != result.shape:

@@ -32,6 +32,8 @@ __all__ = ["sum_of_windows"]
 
 #: How much more may be multiplied than where products are added to windows.
 _MOST_WASTE = 1.6
+#: Elements of the result that are sums of their own: as many for windows four apart on two axes.
+_MOST_PARTS = 16
 
 
 def sum_of_windows(
@@ -84,7 +86,11 @@ def _is_zero(v: Value, made: dict[Value, Node]) -> bool:
     node = made.get(v)
     while node is not None and isinstance(node.op, (BroadcastTo, Transpose)):
         node = made.get(node.inputs[0])
-    return node is not None and isinstance(node.op, Constant) and node.attrs["value"] == 0
+    if node is None or not isinstance(node.op, Constant):
+        return False
+    # A sum of nothing is 0.0, not -0.0.
+    value = node.attrs["value"]
+    return bool(value == 0) and math.copysign(1.0, value) > 0
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,12 @@ class _Solver:
             return None
         if any(name in axis.others for name in names for axis in solved):
             return None
+        if math.prod(axis.step for axis in solved) > _MOST_PARTS:
+            return None
+        # Along the diagonal of two axes: each would be summed by itself.
+        others = [name for axis in solved for name in axis.others]
+        if len(set(others)) < len(others):
+            return None
         parts = list(self._parts(solved))
         frames = self._frames(solved)
         if not parts or None in parts or frames is None or self._wastes(solved, parts):
@@ -195,7 +207,7 @@ class _Solver:
             for a, d in enumerate(index)
             if isinstance(d, Poly) and name in d.symbols
         ]
-        if len(inside) != 1 or sum(name in _symbols(d) for d in self.targets) != 1:
+        if len(inside) != 1 or sum(name in free_symbols(d) for d in self.targets) != 1:
             return None
         ((k, a),) = inside
         source = self.operands[k].source.type
@@ -252,11 +264,8 @@ class _Solver:
                 rest = rest // axis.step
             now[axis.solved] = place + rest
         gone = set(now)
-        summed = [
-            s
-            for s in self.axes.sizes
-            if s not in gone and any(s in _symbols(d) for index in self.indices for d in index)
-        ]
+        # Also those that nothing is read along: the same is then added as often.
+        summed = [s for s in self._loops() if s not in gone]
         loops = [*names, *summed, *kept]
         left, right = (
             places(tuple(substitute(d, now) for d in index), loops, axes) for index in self.indices
@@ -271,6 +280,11 @@ class _Solver:
             left,
             right,
         )
+
+    def _loops(self) -> list[str]:
+        """The axes of all products that are added, those that were taken apart as their parts."""
+        sizes, parts = self.axes.sizes, self.axes.parts
+        return [s for s in sizes if s not in parts and sizes[s] != 1]
 
     def _frames(
         self, solved: Sequence[_Axis]
@@ -313,9 +327,7 @@ class _Solver:
 
     def _wastes(self, solved: Sequence[_Axis], parts: Sequence[_Part | None]) -> bool:
         """Whether zeros of the frames are too much of what would be multiplied."""
-        loops = {s for d in self.targets for s in _symbols(d)}
-        loops |= {s for index in self.indices for d in index for s in _symbols(d)}
-        before = prod([self.axes.sizes[s] for s in loops])
+        before = prod([self.axes.sizes[s] for s in self._loops()])
         work = total([prod([*p.sizes, *p.summed]) for p in parts if p is not None])
         if not isinstance(before, int) or not isinstance(work, int):
             return False
@@ -324,10 +336,6 @@ class _Solver:
 
 #: A part of the result that nothing is added to.
 _NOTHING = _Part((), (), (), (), (), ())
-
-
-def _symbols(d: Dim) -> frozenset[str]:
-    return free_symbols(d)
 
 
 def _quotient(a: Dim, b: int) -> Dim:
