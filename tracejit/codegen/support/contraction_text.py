@@ -12,11 +12,12 @@ order, by fused multiply-adds where the machine has them, and the totals of such
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
+from tracejit.codegen.support.contraction_packing import LaneGroup
 
 __all__ = ["COLUMNS", "DEPTH", "PARAMETERS", "ROWS", "contraction_text", "scratch_bytes"]
 
@@ -85,7 +86,7 @@ class _Contraction:
 
     # Addresses --------------------------------------------------------------------------------
 
-    def _at(self, fb: FunctionBuilder, base: str, index: str) -> str:
+    def in_panel(self, fb: FunctionBuilder, base: str, index: str) -> str:
         return fb.emit(f"getelementptr {memory_type(self.dtype)}, ptr {base}, i64 {index}")
 
     def in_array(self, fb: FunctionBuilder, base: str, index: str) -> str:
@@ -98,7 +99,7 @@ class _Contraction:
             return value
         return lanes.convert("fpext", value, memory_type(self.memory), memory_type(self.dtype))
 
-    def _entry(self, fb: FunctionBuilder, table: str, index: str) -> str:
+    def entry(self, fb: FunctionBuilder, table: str, index: str) -> str:
         at = fb.emit(f"getelementptr i64, ptr {table}, i64 {index}")
         return fb.emit(f"load i64, ptr {at}")
 
@@ -123,15 +124,15 @@ class _Contraction:
             count, _ = known
             at = fb.integer("mul", n, "2")
             size, step = (
-                self._entry(fb, "%axes", at),
-                self._entry(fb, "%axes", fb.integer("add", at, "1")),
+                self.entry(fb, "%axes", at),
+                self.entry(fb, "%axes", fb.integer("add", at, "1")),
             )
             longer = fb.integer("mul", count, size)
 
             # From the last place on, none is overwritten before it has been read.
             def place(back: str, _: list[str]) -> list[str]:
                 e = fb.integer("sub", fb.integer("sub", count, "1"), back)
-                first = self._entry(fb, "%table", e)
+                first = self.entry(fb, "%table", e)
                 begin = fb.integer("mul", e, size)
 
                 def one(q: str, _: list[str]) -> list[str]:
@@ -146,10 +147,10 @@ class _Contraction:
                 return []
 
             fb.do_while("0", count, "1", (), place)
-            following = self._entry(fb, "%axes", fb.integer("add", at, "2"))
+            following = self.entry(fb, "%axes", fb.integer("add", at, "2"))
             return [longer, fb.emit(f"icmp eq i64 {following}, 0")]
 
-        some = fb.emit(f"icmp ne i64 {self._entry(fb, '%axes', '0')}, 0")
+        some = fb.emit(f"icmp ne i64 {self.entry(fb, '%axes', '0')}, 0")
 
         def all_axes() -> list[str]:
             begin = [("i64", "1"), ("i1", "false")]
@@ -170,18 +171,18 @@ class _Contraction:
         kind = s.type(self.dtype)
         streams = ["%b"]
         for _ in range(vectors - 1):
-            streams.append(self._at(fb, streams[-1], "%pitch"))
+            streams.append(self.in_panel(fb, streams[-1], "%pitch"))
 
         def step(p: str, sums: Sequence[str]) -> list[str]:
-            row = self._at(fb, "%a", fb.integer("mul", p, str(self.rows)))
+            row = self.in_panel(fb, "%a", fb.integer("mul", p, str(self.rows)))
             column = fb.integer("mul", p, str(self.width))
             right = []
             for stream in streams:
-                at = self._at(fb, stream, column)
+                at = self.in_panel(fb, stream, column)
                 right.append(fb.emit(f"load {kind}, ptr {at}, align {self.size}"))
             out = list(sums)
             for r in range(rows):
-                at = self._at(fb, row, str(r))
+                at = self.in_panel(fb, row, str(r))
                 x = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
                 left = s.splat(x, self.dtype)
                 for v in range(vectors):
@@ -203,7 +204,7 @@ class _Contraction:
         odd = list(zip(kinds, sums, strict=True))
         sums = fb.if_then(fb.less(pairs, "%k"), odd, lambda: step(pairs, sums))
         for n, total in enumerate(sums):
-            at = self._at(fb, "%tile", str(n * self.width))
+            at = self.in_panel(fb, "%tile", str(n * self.width))
             fb.line(f"store {kind} {total}, ptr {at}, align {self.size}")
         fb.ret()
         fb.finish()
@@ -228,8 +229,8 @@ class _Contraction:
 
         def group(first: str, moved: list[str]) -> list[str]:
             (to,) = moved
-            _Group(self, fb, width, first, to).write()
-            return [self._at(fb, to, "%pitch")]
+            LaneGroup(self, fb, width, first, to).write()
+            return [self.in_panel(fb, to, "%pitch")]
 
         fb.do_while("0", "%n", str(width), [("ptr", "%to")], group)
         fb.ret()
@@ -268,18 +269,18 @@ class _Contraction:
         def vector(j: str, _: list[str]) -> list[str]:
             left = fb.integer("sub", "%n", j)
             full = fb.emit(f"icmp sge i64 {left}, {self.width}")
-            first = self._entry(fb, "%columns", j)
+            first = self.entry(fb, "%columns", j)
             count = fb.emit(f"call i64 @llvm.smin.i64(i64 {left}, i64 {self.width})")
             fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-            last = self._entry(fb, "%columns", fb.integer("add", fb.integer("add", j, count), "-1"))
+            last = self.entry(fb, "%columns", fb.integer("add", fb.integer("add", j, count), "-1"))
             span = fb.integer("sub", last, first)
             dense = fb.emit(f"icmp eq i64 {span}, {self.width - 1}")
             whole = fb.emit(f"and i1 {full}, {dense}")
 
             def row(r: str, _: list[str]) -> list[str]:
-                base = self.in_array(fb, "%c", self._entry(fb, "%rows", r))
+                base = self.in_array(fb, "%c", self.entry(fb, "%rows", r))
                 place = fb.integer("add", fb.integer("mul", r, "%pitch"), j)
-                source = self._at(fb, "%tile", place)
+                source = self.in_panel(fb, "%tile", place)
                 at_once, singly, done = (fb.fresh_label(x) for x in ("vector", "lanes", "done"))
                 fb.cond_br(whole, at_once, singly)
                 fb.block(at_once)
@@ -289,8 +290,8 @@ class _Contraction:
                 fb.block(singly)
 
                 def lane(q: str, _: list[str]) -> list[str]:
-                    offset = self._entry(fb, "%columns", fb.integer("add", j, q))
-                    at = self._at(fb, source, q)
+                    offset = self.entry(fb, "%columns", fb.integer("add", j, q))
+                    at = self.in_panel(fb, source, q)
                     element = fb.emit(f"load {one.type(self.dtype)}, ptr {at}, align {self.size}")
                     store(one, self.in_array(fb, base, offset), element)
                     return []
@@ -314,7 +315,7 @@ class _Contraction:
         tile = fb.alloca(
             f"[{self.rows * self.vectors * self.width} x {memory_type(self.dtype)}]", 64
         )
-        packed_a = self._at(fb, "%scratch", str(DEPTH * COLUMNS))
+        packed_a = self.in_panel(fb, "%scratch", str(DEPTH * COLUMNS))
         fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
 
         def upto(begin: str, end: str, most: int) -> str:
@@ -385,7 +386,7 @@ class _Contraction:
         """All tiles of a block: as wide as the columns that are left allow, four as two and two."""
 
         def row(i: str, _: list[str]) -> list[str]:
-            left = self._at(fb, packed, fb.integer("mul", i, str(DEPTH)))
+            left = self.in_panel(fb, packed, fb.integer("mul", i, str(DEPTH)))
             in_rows = fb.emit(f"getelementptr i64, ptr {rows}, i64 {i}")
             height = fb.emit(
                 f"call i64 @llvm.smin.i64(i64 {fb.integer('sub', m, i)}, i64 {self.rows})"
@@ -398,7 +399,7 @@ class _Contraction:
             j = fb.fresh("j")
             rest = fb.integer("sub", n, j)
             have = fb.emit(f"udiv i64 {fb.integer('add', rest, str(self.width - 1))}, {self.width}")
-            right = self._at(fb, "%scratch", fb.integer("mul", j, str(DEPTH)))
+            right = self.in_panel(fb, "%scratch", fb.integer("mul", j, str(DEPTH)))
             in_columns = fb.emit(f"getelementptr i64, ptr {columns}, i64 {j}")
             wide, next_label = [], fb.fresh_label("next")
 
@@ -463,134 +464,3 @@ class _Contraction:
             )
             fb.br(done)
             fb.block(other if rows < self.rows else done)
-
-
-class _Group:
-    """The code that packs one vector of lanes: a run in memory, two runs, or lanes anywhere."""
-
-    def __init__(
-        self, c: _Contraction, fb: FunctionBuilder, width: int, first: str, to: str
-    ) -> None:
-        self.c, self.fb, self.width, self.first, self.to = c, fb, width, first, to
-        self.s = Lanes(fb, width)
-        self.flags = self.s.of("i1")
-        self.wide = self.s.of("i64")
-
-    def write(self) -> None:
-        fb, width = self.fb, self.width
-        left = fb.integer("sub", "%n", self.first)
-        valid = self._less(self.s.counting("i64"), self._spread(left))
-        at = fb.emit(f"getelementptr i64, ptr %lanes, i64 {self.first}")
-        offsets = self._masked("i64", 8, at, valid)
-        start = fb.emit(f"extractelement {self.wide} {offsets}, i64 0")
-        off = self._not(self._run(offsets, start, "0"))
-        beyond = self._and(off, valid)
-        word = fb.emit(f"bitcast {self.flags} {beyond} to i{width}")
-        at_once = fb.emit(f"icmp eq i{width} {word}, 0")
-        whole = fb.emit(f"icmp sge i64 {left}, {width}")
-        dense = fb.emit(f"and i1 {at_once}, {whole}")
-        labels = [fb.fresh_label(x) for x in ("dense", "ragged", "runs", "anywhere", "packed")]
-        is_dense, ragged, runs, anywhere, packed = labels
-        fb.cond_br(dense, is_dense, ragged)
-        fb.block(is_dense)
-        self._each(lambda place: self._load(fb.integer("add", place, start)))
-        fb.br(packed)
-        fb.block(ragged)
-        # The second run begins where the first ends; lanes of neither are anywhere.
-        fb.module.declare(f"llvm.cttz.i{width}", f"i{width}", [f"i{width}", "i1"])
-        zeros = fb.emit(f"call i{width} @llvm.cttz.i{width}(i{width} {word}, i1 false)")
-        wide = "i64"
-        number = fb.emit(f"zext i{width} {zeros} to {wide}") if width < 64 else zeros
-        inside = fb.emit(f"call i64 @llvm.umin.i64(i64 {number}, i64 {width - 1})")
-        fb.module.declare("llvm.umin.i64", "i64", ["i64", "i64"])
-        again = fb.emit(f"extractelement {self.wide} {offsets}, i64 {inside}")
-        second_start = fb.integer("sub", again, inside)
-        in_first = self._less(self.s.counting("i64"), self._spread(number))
-        in_second = self._and(self._not(in_first), valid)
-        stray = self._and(in_second, self._not(self._run(offsets, second_start, "0")))
-        two = fb.emit(f"icmp eq i{width} {self._word(stray)}, 0")
-        in_first = self._and(in_first, valid)
-        fb.cond_br(two, runs, anywhere)
-        fb.block(runs)
-
-        def both(place: str) -> str:
-            kind, size = memory_type(self.c.memory), bits(self.c.memory) // 8
-            ends = [
-                self.c.in_array(fb, "%from", fb.integer("add", place, base))
-                for base in (start, second_start)
-            ]
-            one = self._masked(kind, size, ends[0], in_first)
-            return self._masked(kind, size, ends[1], in_second, one)
-
-        self._each(both)
-        fb.br(packed)
-        fb.block(anywhere)
-        self._each(lambda place: self._gather(place, offsets, valid))
-        fb.br(packed)
-        fb.block(packed)
-
-    def _each(self, load: Callable[[str], str]) -> None:
-        """Load and store the lanes of every term of the sum."""
-        fb, kind = self.fb, self.s.type(self.c.dtype)
-
-        def body(p: str, _: list[str]) -> list[str]:
-            value = self.c.widened(self.s, load(self.c._entry(fb, "%sums", p)))
-            at = self.c._at(fb, self.to, fb.integer("mul", p, str(self.width)))
-            fb.line(f"store {kind} {value}, ptr {at}, align {self.c.size}")
-            return []
-
-        fb.do_while("0", "%k", "1", (), body)
-
-    def _load(self, place: str) -> str:
-        at = self.c.in_array(self.fb, "%from", place)
-        kind, size = self.s.type(self.c.memory), bits(self.c.memory) // 8
-        return self.fb.emit(f"load {kind}, ptr {at}, align {size}")
-
-    def _gather(self, place: str, offsets: str, valid: str) -> str:
-        fb, kind, size = self.fb, memory_type(self.c.memory), bits(self.c.memory) // 8
-        base = self.c.in_array(fb, "%from", place)
-        pointers = fb.emit(f"getelementptr {kind}, ptr {base}, {self.wide} {offsets}")
-        vector, addresses = self.s.of(kind), self.s.of("ptr")
-        suffix = {"float": "f32", "double": "f64"}[kind]
-        symbol = fb.module.declare(
-            f"llvm.masked.gather.v{self.width}{suffix}.v{self.width}p0",
-            vector,
-            [addresses, self.flags, vector],
-        )
-        return fb.emit(
-            f"call {vector} {symbol}({addresses} align {size} {pointers}, "
-            f"{self.flags} {valid}, {vector} zeroinitializer)"
-        )
-
-    def _masked(
-        self, kind: str, size: int, at: str, mask: str, otherwise: str = "zeroinitializer"
-    ) -> str:
-        vector = self.s.of(kind)
-        suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
-        symbol = self.fb.module.declare(
-            f"llvm.masked.load.v{self.width}{suffix}.p0", vector, ["ptr", self.flags, vector]
-        )
-        return self.fb.emit(
-            f"call {vector} {symbol}(ptr align {size} {at}, {self.flags} {mask}, "
-            f"{vector} {otherwise})"
-        )
-
-    def _spread(self, scalar: str) -> str:
-        return self.s.splat(scalar, "i64")
-
-    def _less(self, a: str, b: str) -> str:
-        return self.fb.emit(f"icmp slt {self.wide} {a}, {b}")
-
-    def _run(self, offsets: str, start: str, _: str) -> str:
-        """Which lanes lie where a run whose lane 0 is at `start` has them."""
-        place = self.fb.emit(f"add {self.wide} {self._spread(start)}, {self.s.counting('i64')}")
-        return self.fb.emit(f"icmp eq {self.wide} {offsets}, {place}")
-
-    def _not(self, mask: str) -> str:
-        return self.fb.emit(f"xor {self.flags} {mask}, splat (i1 true)")
-
-    def _and(self, a: str, b: str) -> str:
-        return self.fb.emit(f"and {self.flags} {a}, {b}")
-
-    def _word(self, mask: str) -> str:
-        return self.fb.emit(f"bitcast {self.flags} {mask} to i{self.width}")
