@@ -54,6 +54,8 @@ def _axes(v: Value) -> int:
 
 #: Work for an element, in additions, from which on vectors are worth a store and a load.
 _DEAR = 10.0
+#: Work from which on a value is not soon made of another.
+_SOON = 3.0
 
 
 @dataclass
@@ -93,7 +95,8 @@ class _Fuser:
         if shared is not None:
             # One value in memory instead of several that are soon made of it.
             other, fewer = self._stored(shared)
-            if len(fewer) + 1 < len(repeated):
+            soon = all(self.cost[c.outputs[0]] <= _SOON for c in repeated)
+            if soon and len(fewer) + 1 < len(repeated):
                 out, repeated = other, fewer
             else:
                 self._stored(None)
@@ -340,7 +343,7 @@ class _Fuser:
         for n in self.graph.nodes:
             if n in self.fusable:
                 self.cost[n.outputs[0]] = 0.0 if n in roots else self._cost_of(n)
-        again = {n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= EXPENSIVE}
+        again = {n for n, g in where.items() if self.cost[n.outputs[0]] * (len(g) - 1) >= EXPENSIVE}
         # Of a chain that nothing else reads only the outermost: storing it spares the rest.
         inner = {
             n
