@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
 import multiprocessing
 import os
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import tracejit
 from tracejit import config
+from tracejit.codegen.support import blas
 from tracejit.codegen.support.threads import pool_address
 
 pytestmark = pytest.mark.skipif(pool_address() is None, reason="no pool of threads here")
@@ -162,3 +164,36 @@ def test_the_number_of_threads() -> None:
     assert printed(TRACEJIT_NUM_THREADS="3").stdout == "3\n"
     assert "positive number" in printed(TRACEJIT_NUM_THREADS="many").stderr
     assert 1 <= int(printed().stdout) <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_products_have_the_same_bits_for_any_number_of_threads(dtype):
+    rng = np.random.default_rng(8)
+    product = tracejit.jit(lambda a, b: a @ b)
+    for m, k, n in ((600, 200, 90), (70, 200, 900), (1000, 40, 300), (520, 3000, 9)):
+        a, b = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (k, n)))
+        for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+            found = []
+            for threads in (1, 2, 3, 8):
+                config.set_num_threads(threads)
+                found.append(product(x, y))
+            np.testing.assert_allclose(found[0], x @ y, rtol=2e-3 if dtype == "f4" else 1e-9)
+            assert all(np.array_equal(found[0], other) for other in found)
+
+
+def test_blas_has_its_threads_back_after_a_call():
+    multiarray, _ = blas._numpy_libraries()
+    get = getattr(multiarray, "scipy_openblas_get_num_threads64_", None)
+    if get is None:
+        pytest.skip("NumPy has another BLAS")
+    before, a = get(), np.random.default_rng(9).random((400, 400))
+    tracejit.jit(lambda a: np.linalg.solve(a @ a, a[0]))(a)
+    assert get() == before
+    guard = ctypes.CFUNCTYPE(None)
+    enter, leave = (guard(blas.guard_symbols()[f"tj_blas_{x}"]) for x in ("enter", "leave"))
+    enter()
+    enter()
+    leave()
+    assert get() == 1
+    leave()
+    assert get() == before

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.views import copied, strides_of
-from tracejit.codegen.support.blas import HELPERS, helper_address
+from tracejit.codegen.support.blas import HELPERS, guard_symbols, helper_address
 from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -25,10 +25,19 @@ def call_helper(e: ProgramContext, name: str, arguments: str) -> str:
     address = helper_address(name)
     assert address is not None
     e.symbols[name] = address
+    # Products see to it themselves that BLAS has one thread.
+    around = {} if name.split("_")[1] in ("product", "gemv", "dot") else guard_symbols()
+    e.symbols |= around
+    for guard in list(around)[:1]:
+        e.fb.line(f"call void {e.module.declare(guard, 'void', [])}()")
+    out = ""
     if result == "void":
         e.fb.line(f"call void @{name}({arguments})")
-        return ""
-    return e.fb.emit(f"call {result} @{name}({arguments})")
+    else:
+        out = e.fb.emit(f"call {result} @{name}({arguments})")
+    for guard in list(around)[1:]:
+        e.fb.line(f"call void {e.module.declare(guard, 'void', [])}()")
+    return out
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ the address of a compiled function that hides the convention; element types are 
     C[m, n] = A[m, k] @ B[k, n], elements counted in T. C has rows `ldc` apart. A has rows `lda`
     apart, or columns `lda` apart if `ta`; likewise B. As NumPy's matmul does, it takes dot, gemv,
     syrk (one matrix times its own transpose), gemm or plain loops. Any size may be 0 or 1.
+`void tj_product_T(...)`
+    The same with one thread of BLAS, shared by the pool of threads where that pays: see
+    `shared_products.py`. What follows, and programs, call this one.
 `void tj_gemv_T(y, A, x, i64 m, i64 k, i32 ta, i64 lda, i64 incx)`
     y[m] = A[m, k] @ x[k]; `x @ A` is the same with `ta` turned round.
 `void tj_dot_T(out, x, y, i64 k, i64 incx, i64 incy)`
@@ -48,12 +51,14 @@ from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.blas_calls import PREFIXES
 from tracejit.codegen.support.blas_text import HELPERS, helper_text, narrow_product_text
 from tracejit.codegen.support.capsules import pointer_in
+from tracejit.codegen.support.shared_products import product_text, serial_blas
 from tracejit.locks import once
 
 __all__ = [
     "HELPERS",
     "Routine",
     "declaration",
+    "guard_symbols",
     "helper_address",
     "helper_ir",
     "routine",
@@ -89,6 +94,16 @@ _SPELLINGS = (
     ("cblas_{}64_", "{}_64_", 64),
     ("scipy_cblas_{}", "scipy_{}_", 32),
     ("cblas_{}", "{}_", 32),
+)
+
+
+_GUARDS = ("tj_blas_enter", "tj_blas_leave")
+#: How OpenBLAS spells the functions for the number of its threads.
+_THREADS = (
+    "scipy_openblas_{}_num_threads64_",
+    "openblas_{}_num_threads64_",
+    "scipy_openblas_{}_num_threads",
+    "openblas_{}_num_threads",
 )
 
 
@@ -186,8 +201,10 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
         raise KeyError(name)
     kind, dtype = name.split("_")[1:]
     if kind in ("gemv", "dot"):
-        gemm = helper_address(f"tj_gemm_{dtype}")
-        return None if gemm is None else (narrow_product_text(name), {f"{name}.gemm": gemm})
+        product = helper_address(f"tj_product_{dtype}")
+        return None if product is None else (narrow_product_text(name), {f"{name}.gemm": product})
+    if kind == "product":
+        return _product_ir(name, dtype)
     bound: dict[str, Routine | None] = {}
 
     def find(routine_name: str) -> Routine | None:
@@ -201,6 +218,38 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
         trsm = helper_address(f"tj_trsm_{dtype}")
         return None if trsm is None else (text, {**addresses, f"{name}.trsm": trsm})
     return text, addresses
+
+
+def _product_ir(name: str, dtype: str) -> tuple[str, dict[str, int]] | None:
+    one = f"tj_gemm_{dtype}"
+    gemm, guard = helper_address(one), _serial()
+    if gemm is None:
+        return None
+    text, more = product_text(name, dtype, one, guard is not None)
+    return text, {**more, **guard_symbols(), one: gemm}
+
+
+def guard_symbols() -> dict[str, int]:
+    """`tj_blas_enter` and `tj_blas_leave` with their addresses; nothing where BLAS has no threads.
+
+    They are for calls of LAPACK, around each.
+    """
+    guard = _serial()
+    return {} if guard is None else {n: guard.address(n) for n in _GUARDS}
+
+
+@once
+def _serial() -> Library | None:
+    """What gives NumPy's BLAS one thread for a while; None for one that cannot be told to."""
+    try:
+        multiarray, _ = _numpy_libraries()
+    except OSError:
+        return None
+    for spelling in _THREADS:
+        get, set_ = (_address(multiarray, spelling.format(x)) for x in ("get", "set"))
+        if get is not None and set_ is not None:
+            return serial_blas(get, set_)
+    return None
 
 
 @once

@@ -16,6 +16,11 @@ _SIGNATURES = {
         "ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i64 %k, i32 %ta, i32 %tb, "
         "i64 %lda, i64 %ldb, i64 %ldc",
     ),
+    "product": (
+        "void",
+        "ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i64 %k, i32 %ta, i32 %tb, "
+        "i64 %lda, i64 %ldb, i64 %ldc",
+    ),
     "gemv": ("void", "ptr %y, ptr %a, ptr %x, i64 %m, i64 %k, i32 %ta, i64 %lda, i64 %incx"),
     "dot": ("void", "ptr %out, ptr %x, ptr %y, i64 %k, i64 %incx, i64 %incy"),
     "trsm": (
@@ -240,7 +245,7 @@ _AS_GEMM = {
 
 
 def narrow_product_text(name: str) -> str:
-    """The LLVM text of a gemv or dot helper, which calls gemm under the symbol `name.gemm`."""
+    """The LLVM text of a gemv or dot helper, which calls a product by the symbol `name.gemm`."""
     kind = name.split("_")[1]
     return "\n".join(
         [

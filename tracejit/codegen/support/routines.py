@@ -24,7 +24,7 @@ __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
 
 #: (op, axes of each operand) -> the helper's kind.
 _KINDS: dict[tuple[str | int, ...], str] = {
-    ("matmul", 2, 2): "gemm",
+    ("matmul", 2, 2): "product",
     ("matmul", 2, 1): "gemv",
     ("matmul", 1, 2): "gemv",
     ("matmul", 1, 1): "dot",
