@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 import tracejit
 from tracejit import config
@@ -179,6 +180,27 @@ def test_products_have_the_same_bits_for_any_number_of_threads(dtype):
                 found.append(product(x, y))
             np.testing.assert_allclose(found[0], x @ y, rtol=2e-3 if dtype == "f4" else 1e-9)
             assert all(np.array_equal(found[0], other) for other in found)
+
+
+def test_convolutions_have_the_same_bits_for_any_number_of_threads():
+    def convolution(x, w):
+        p = sliding_window_view(x, (3, 3), axis=(2, 3))
+        return np.einsum("nchwij,ocij->nohw", p, w)
+
+    def loss(x, w):
+        return np.sum(convolution(x, w) ** 2)
+
+    rng = np.random.default_rng(10)
+    f, g = tracejit.jit(convolution), tracejit.jit(tracejit.grad(loss, argnums=(0, 1)))
+    for shape, filters in (((2, 16, 40, 40), 32), ((1, 4, 30, 30), 600)):
+        x, w = rng.standard_normal(shape), rng.standard_normal((filters, shape[1], 3, 3))
+        found = []
+        for threads in (1, 2, 3, 8):
+            config.set_num_threads(threads)
+            found.append((f(x, w), *g(x, w)))
+        np.testing.assert_allclose(found[0][0], convolution(x, w), rtol=1e-9, atol=1e-9)
+        for other in found[1:]:
+            assert all(map(np.array_equal, found[0], other))
 
 
 def test_blas_has_its_threads_back_after_a_call():

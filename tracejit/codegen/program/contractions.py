@@ -18,6 +18,7 @@ from tracejit.codegen.support.contractions import (
     CONTRACTIONS,
     contraction_address,
     contraction_name,
+    is_shared,
     loop_axes,
 )
 from tracejit.codegen.support.routines import array_of
@@ -73,7 +74,7 @@ def _emit(e: ProgramContext, node: Node, sides: Sequence[_Side]) -> None:
             arguments += [f"i64 {counts[0]}", *(f"ptr {t}" for t in to_columns)]
             arguments += [f"i64 {counts[1]}", *(f"ptr {t}" for t in terms)]
             arguments += [f"i64 {counts[2]}", f"ptr {e.scratch[node][0]}"]
-            _call(e, name, arguments)
+            _call(e, f"{name}_shared" if is_shared(node) else name, arguments)
 
         _each(e, [c, a, b], out.dtype.itemsize, [(sizes[k], k) for k in batches], one)
         return []

@@ -19,7 +19,16 @@ from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.support.contraction_packing import LaneGroup
 
-__all__ = ["COLUMNS", "DEPTH", "PARAMETERS", "ROWS", "contraction_text", "scratch_bytes"]
+__all__ = [
+    "COLUMNS",
+    "DEPTH",
+    "PARAMETERS",
+    "ROWS",
+    "SHARED",
+    "SLOTS",
+    "contraction_text",
+    "scratch_bytes",
+]
 
 #: Terms of a sum that are added before the total goes to memory.
 DEPTH = 256
@@ -43,8 +52,13 @@ PARAMETERS = (
 )
 
 
+#: Products from which on several threads share a contraction, and how many at most: each packs
+#: panels of its own.
+SHARED, SLOTS = 1 << 23, 4
+
+
 def scratch_bytes() -> int:
-    """The memory that the packed panels need at most."""
+    """The memory that the packed panels of one thread need at most."""
     return DEPTH * (COLUMNS + ROWS) * 8
 
 
@@ -83,6 +97,8 @@ class _Contraction:
             self._pack(width)
         self._flush()
         self._blocks()
+        self._part()
+        self._shared()
 
     # Addresses --------------------------------------------------------------------------------
 
@@ -368,6 +384,92 @@ class _Contraction:
             return []
 
         fb.do_while("0", "%n", str(COLUMNS), (), columns)
+        fb.ret()
+        fb.finish()
+
+    # Several threads --------------------------------------------------------------------------
+
+    def _context(self, fb: FunctionBuilder, context: str) -> list[str]:
+        """Where the arguments are in the context of a part, and then which panels are in use."""
+        kinds = [kind for kind, _ in PARAMETERS]
+        self.struct = f"{{ {', '.join([*kinds, 'i64'])} }}"
+        return [
+            fb.emit(f"getelementptr {self.struct}, ptr {context}, i64 0, i32 {k}")
+            for k in range(len(kinds) + 1)
+        ]
+
+    def _part(self) -> None:
+        """The columns, or where there are more of them the rows, from `lo` to `hi`."""
+        params = [("ptr", "%context"), ("i64", "%lo"), ("i64", "%hi")]
+        fb = self._begin("part", params)
+        *places, used = self._context(fb, "%context")
+        given = {
+            name[1:]: fb.emit(f"load {kind}, ptr {at}")
+            for (kind, name), at in zip(PARAMETERS, places, strict=True)
+        }
+
+        def claim(_: str, __: list[str]) -> list[str]:
+            old = fb.emit(f"load atomic i64, ptr {used} monotonic, align 8")
+            free = fb.emit(f"xor i64 {old}, -1")
+            fb.module.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
+            slot = fb.emit(f"call i64 @llvm.cttz.i64(i64 {free}, i1 true)")
+            bit = fb.emit(f"shl i64 1, {slot}")
+            new = fb.emit(f"or i64 {old}, {bit}")
+            pair = fb.emit(f"cmpxchg ptr {used}, i64 {old}, i64 {new} acquire monotonic")
+            return [slot, bit, fb.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")]
+
+        begin = [("i64", "0"), ("i64", "0"), ("i1", "false")]
+        slot, bit, _ = fb.do_while("0", str(2**62), "1", begin, claim, lambda v: v[2])
+        count = fb.integer("sub", "%hi", "%lo")
+        wide = fb.emit(f"icmp sge i64 {given['n']}, {given['m']}")
+        for size, tables in (("n", ("columns_b", "columns_c")), ("m", ("rows_a", "rows_c"))):
+            chosen = wide if size == "n" else fb.emit(f"xor i1 {wide}, true")
+            given[size] = fb.emit(f"select i1 {chosen}, i64 {count}, i64 {given[size]}")
+            for t in tables:
+                moved = fb.emit(f"getelementptr i64, ptr {given[t]}, i64 %lo")
+                given[t] = fb.emit(f"select i1 {chosen}, ptr {moved}, ptr {given[t]}")
+        ahead = fb.integer("mul", slot, str(scratch_bytes()))
+        given["scratch"] = fb.emit(f"getelementptr i8, ptr {given['scratch']}, i64 {ahead}")
+        args = ", ".join(f"{kind} {given[name[1:]]}" for kind, name in PARAMETERS)
+        fb.line(f"call void @{self.name}({args})")
+        kept = fb.emit(f"xor i64 {bit}, -1")
+        fb.emit(f"atomicrmw and ptr {used}, i64 {kept} release")
+        fb.ret()
+        fb.finish()
+
+    def _shared(self) -> None:
+        """The whole, by the pool of threads where that pays; there is scratch for SLOTS then."""
+        fb = FunctionBuilder(self.module, f"{self.name}_shared", PARAMETERS, linkage="")
+        plain = ", ".join(f"{kind} {name}" for kind, name in PARAMETERS)
+        alone, several, after = map(fb.fresh_label, ("alone", "several", "after"))
+        self.module.declare("tj_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64"])
+        self.module.add_global("tj_threads", "external global i64")
+        work = fb.integer("mul", fb.integer("mul", "%m", "%n"), "%k")
+        threads = fb.emit("load atomic i64, ptr @tj_threads monotonic, align 8")
+        long = fb.emit(f"icmp sge i64 {work}, {SHARED}")
+        more = fb.emit(f"icmp sgt i64 {threads}, 1")
+        fb.cond_br(fb.emit(f"and i1 {long}, {more}"), several, alone)
+        fb.block(several)
+        context = fb.alloca(f"{{ {', '.join([*(kind for kind, _ in PARAMETERS), 'i64'])} }}")
+        *places, used = self._context(fb, context)
+        for (kind, name), at in zip(PARAMETERS, places, strict=True):
+            fb.line(f"store {kind} {name}, ptr {at}")
+        fb.line(f"store i64 0, ptr {used}")
+        fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        fb.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        most = fb.emit(f"call i64 @llvm.smin.i64(i64 {threads}, i64 {SLOTS})")
+        size = fb.emit("call i64 @llvm.smax.i64(i64 %m, i64 %n)")
+        align = self.rows * self.vectors * self.width
+        self.module.declare("tj_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64"])
+        fb.line(
+            f"call void @tj_parallel(ptr @{self.name}.part, ptr {context}, i64 {size}, "
+            f"i64 {align}, i64 {most})"
+        )
+        fb.br(after)
+        fb.block(alone)
+        fb.line(f"call void @{self.name}({plain})")
+        fb.br(after)
+        fb.block(after)
         fb.ret()
         fb.finish()
 

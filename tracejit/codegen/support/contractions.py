@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from tracejit import config
 from tracejit.codegen.llvm.engine import Library, host_target, load_object, object_code
-from tracejit.codegen.support.contraction_text import PARAMETERS, contraction_text, scratch_bytes
+from tracejit.codegen.support.contraction_text import (
+    PARAMETERS,
+    SHARED,
+    SLOTS,
+    contraction_text,
+    scratch_bytes,
+)
+from tracejit.codegen.support.threads import pool_address
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
 from tracejit.ir.types import DTYPES, ArrayType, dtype_name
@@ -14,6 +22,7 @@ __all__ = [
     "contraction_address",
     "contraction_name",
     "contraction_scratch",
+    "is_shared",
     "loop_axes",
 ]
 
@@ -22,6 +31,7 @@ _KINDS = {"f32": ("f32", False), "f64": ("f64", False), "f32wide": ("f32", True)
 #: Function name -> its parameters' types: the contraction itself, and what fills its tables.
 CONTRACTIONS: dict[str, list[str]] = {
     **{f"tj_contract_{kind}": [p for p, _ in PARAMETERS] for kind in _KINDS},
+    **{f"tj_contract_{kind}_shared": [p for p, _ in PARAMETERS] for kind in _KINDS},
     **{f"tj_contract_{kind}_offsets": ["ptr", "ptr"] for kind in _KINDS},
 }
 
@@ -30,7 +40,10 @@ CONTRACTIONS: dict[str, list[str]] = {
 def _library(kind: str) -> Library:
     name, (dtype, wide) = f"tj_contract_{kind}", _KINDS[kind]
     code = object_code(contraction_text(name, dtype, host_target(), wide))
-    return load_object(code, {}, [name, f"{name}_offsets"])
+    pool = pool_address()
+    # Without a pool there is one thread, and nothing calls it.
+    bound = {"tj_parallel": pool or config.thread_word(), "tj_threads": config.thread_word()}
+    return load_object(code, bound, [name, f"{name}_offsets", f"{name}_shared"])
 
 
 def contraction_address(name: str) -> int:
@@ -44,6 +57,14 @@ def contraction_name(node: Node) -> str:
     assert isinstance(t, ArrayType)
     wide = node.attrs.get("wide", False) and t.dtype == DTYPES["f32"]
     return f"tj_contract_{dtype_name(t.dtype)}{'wide' if wide else ''}"
+
+
+def is_shared(node: Node) -> bool:
+    """Whether several threads may share a contraction: there is a pool, and it may take long."""
+    _, _, *axes = loop_axes(node)
+    sizes = (*node.attrs["shape"], *node.attrs["summed"])
+    work = prod([sizes[k] for own in axes for k in own])
+    return pool_address() is not None and (not isinstance(work, int) or work >= SHARED)
 
 
 def loop_axes(node: Node) -> tuple[bool, list[int], list[int], list[int], list[int]]:
@@ -70,4 +91,5 @@ def contraction_scratch(node: Node) -> list[Dim]:
     entries = sum((prod([sizes[k] for k in axes]) for axes in (rows, columns, summed)), start=0)
     t = node.outputs[0].type
     assert isinstance(t, ArrayType)
-    return [scratch_bytes(), 2 * 8 * entries]
+    slots = SLOTS if is_shared(node) else 1
+    return [slots * scratch_bytes(), 2 * 8 * entries]
