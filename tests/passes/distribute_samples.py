@@ -243,6 +243,37 @@ def of_joined_parts(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
         a[:, j] = np.concatenate((x[3:], a[:3, j])) * 2.0
 
 
+def behind_its_element(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[begin, j] = a[begin, j] - y[j]
+        a[: begin + 1, j] += x[: begin + 1] * y[j]
+
+
+def behind_the_next_element(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end - 1):
+        a[begin, j + 1] = a[begin, j + 1] - y[j]
+        a[: begin + 1, j] += x[: begin + 1] * y[j]
+
+
+def behind_the_last_element(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin + 1, end):
+        a[begin, j - 1] = a[begin, j - 1] - y[j]
+        a[: begin + 1, j] += x[: begin + 1] * y[j]
+
+
+def behind_an_element_of_before(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin + 1, end):
+        a[begin, j] = a[begin, j - 1] - y[j]
+        a[: begin + 1, j] += x[: begin + 1] * y[j]
+
+
+def behind_an_element_that_is_read(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        y[j] = a[begin, j] % 3.0
+        a[begin, j] = y[j] - 1.0
+        a[: begin + 1, j] += x[: begin + 1]
+
+
 Function = Callable[..., None]
 #: How many updates of columns are made in front.
 UPDATES: list[tuple[Function, int]] = [
@@ -267,6 +298,11 @@ UPDATES: list[tuple[Function, int]] = [
     (store_behind_a_store, 0),
     (store_into_one_column, 0),
     (of_joined_parts, 0),
+    (behind_its_element, 1),
+    (behind_the_next_element, 1),
+    (behind_the_last_element, 1),
+    (behind_an_element_of_before, 0),
+    (behind_an_element_that_is_read, 0),
 ]
 #: How many sums are.
 CASES: list[tuple[Function, int]] = [

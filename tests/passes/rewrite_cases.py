@@ -167,6 +167,12 @@ case(
     "z",
 )
 case(
+    "reshape_of_filled",
+    "x: f64",
+    "y: f64[n, m] = broadcast_to(x, shape=(n, m))\nz: f64[m*n] = reshape(y, shape=(m*n,))",
+    "z",
+)
+case(
     "transpose_twice",
     "x: f64[n, m, 2]",
     "y: f64[2, n, m] @ (1, 2, 0,) = transpose(x, axes=(2, 0, 1))\n"

@@ -242,3 +242,26 @@ def test_derivatives_of_sums_in_loops() -> None:
     by_a, by_x = tracejit.grad(loss, argnums=(0, 1))(a, x)
     np.testing.assert_array_equal(by_a, np.outer(x, 2.0 * (x @ a)))
     np.testing.assert_array_equal(by_x, 2.0 * (a @ (x @ a)))
+
+
+def test_cotangents_of_columns_are_added_to_in_front() -> None:
+    def loss(a: Any, b: Any) -> Any:
+        c = np.zeros((a.shape[0], a.shape[0]))
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                c[i, : i + 1] += a[: i + 1, k] * b[i, k] + b[: i + 1, k] * a[i, k]
+        return (c * c).sum()
+
+    a, b = (numbers(18, 23)[0] for _ in range(2))
+    by_a = tracejit.grad(loss)
+    whole = np.tril(a @ b.T + b @ a.T)
+    np.testing.assert_array_equal(by_a(a, b), 2.0 * (whole + whole.T) @ b)
+    graphs = by_a.lower(a, b).graphs
+    inner = [n for g in _loops(graphs["distribute"]) for n in _loops(g)]
+    assert len(inner) == 2
+    assert sum(n.op.name == "update_slice" for g in inner for n in g.nodes) == 1  # c's
+
+
+def _loops(graph: Graph) -> list[Graph]:
+    """The bodies of a graph's loops."""
+    return [n.regions[1] for n in graph.nodes if n.op.name == "while_loop"]

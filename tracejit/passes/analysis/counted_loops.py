@@ -22,7 +22,7 @@ from tracejit.ops.python.comparisons import PyLess
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.fusable import fusable
 
-__all__ = ["LEAST", "Column", "CountedLoop", "Formula", "counted"]
+__all__ = ["LEAST", "Column", "CountedLoop", "Formula", "counted", "place"]
 
 #: Fewer iterations, or terms of one, do not fill lanes.
 LEAST = 16
@@ -151,7 +151,7 @@ class CountedLoop:
         if node is not None and isinstance(node.op, Elementwise) and fusable(node):
             known = all(self.learn(x, formula) for x in node.inputs)
         elif node is not None and isinstance(node.op, BroadcastTo):
-            known = self._learn_number(node.inputs[0], formula)
+            known = self.learn_number(node.inputs[0], formula)
         elif node is not None and isinstance(node.op, Reshape) and "assume" not in node.attrs:
             known = self.learn(node.inputs[0], formula)
         else:
@@ -164,14 +164,15 @@ class CountedLoop:
             formula.nodes[node] = None
         return known
 
-    def _learn_number(self, v: Value, formula: Formula) -> bool:
+    def learn_number(self, v: Value, formula: Formula) -> bool:
+        """The same of a number: it may be another one in each iteration."""
         if not isinstance(v.type, NpScalar) or v.type.dtype not in _FLOATS:
             return False
         node = self.producer.get(v)
         if node is None:
             return self.number[v] >= self.carried
         if node.op.name in _EXACT:
-            known = all(self._learn_number(x, formula) for x in node.inputs)
+            known = all(self.learn_number(x, formula) for x in node.inputs)
         elif isinstance(node.op, ReadItem):
             column = self._column(v, node)
             if column is None or not self._unstored(column):

@@ -6,7 +6,7 @@
 
 Each sum by itself strides through memory. Side by side, neighbours in memory belong to neighbouring
 sums, which run in the lanes of one vector; each adds up the same terms in the same order. So it is
-with updates of columns (`passes/ahead_updates`).
+with updates of columns (`distribute_updates.py`).
 
 The loop must count from 0 by 1 and end by its count alone, and nothing in it may leave the program.
 Of an array that it stores into, a sum may read only what no iteration before has stored. Where
@@ -48,8 +48,10 @@ def distribute(graph: Graph) -> Graph:
             outputs = node.outputs
             if (loop := counted(node)) is not None and (sums := _sums(loop)):
                 node = _sums_ahead(builder, loop, sums, taken)
-            if (loop := counted(node)) is not None:
-                node = update_ahead(builder, loop, taken)
+            while (loop := counted(node)) is not None:
+                before, node = node, update_ahead(builder, loop, taken)
+                if node is before:
+                    break
             builder.nodes.append(node)
             return outputs
         return keep(builder, node)

@@ -6,18 +6,20 @@
 
 One by itself an update strides through memory. Nothing in the loop may read or store the column
 before the update does, whether in its own iteration or in one before; what reads or stores it
-afterwards finds it as it was.
+afterwards finds it as it was. Where a store of one element is in its way, that is made first, all
+at once as well.
 """
 
 from __future__ import annotations
 
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.items import ReadItem
 from tracejit.ops.array.shape import Slice
-from tracejit.passes.analysis.counted_loops import LEAST, CountedLoop, Formula
+from tracejit.passes.analysis.counted_loops import LEAST, CountedLoop, Formula, place
 from tracejit.passes.analysis.regions import copied, with_nodes, with_values, without
 from tracejit.passes.loops.batch_iterations import Lines, in_front
 
@@ -38,7 +40,23 @@ def update_ahead(builder: GraphBuilder, loop: CountedLoop, taken: set[str]) -> N
 
 
 def _formula(loop: CountedLoop, number: int, node: Node) -> Formula | None:
-    """What an update stores, if it can be made in front and that pays."""
+    """What a store stores, if it can be made in front and that pays.
+
+    That of an element pays where it is in the way of a column's.
+    """
+    if isinstance(node.op, UpdateSlice):
+        formula = _line(loop, number, node)
+    else:
+        stores = loop.stores(number) or []
+        later = stores[: stores.index(node)]
+        if not any(_length(loop, number, s) is not None for s in later):
+            return None
+        formula = _element(loop, number, node)
+    return formula if formula is not None and _first(loop, number, node, formula) else None
+
+
+def _length(loop: CountedLoop, number: int, node: Node) -> Dim | None:
+    """How long the columns are that an update stores, if it pays to store rows instead."""
     if not isinstance(node.op, UpdateSlice):
         return None
     size = node.attrs["size"]
@@ -46,18 +64,33 @@ def _formula(loop: CountedLoop, number: int, node: Node) -> Formula | None:
     moving = loop.moves(node.attrs["start"])
     if len(long) != 1 or moving is None or moving[0] in (None, long[0]):
         return None
-    length = size[long[0]]
+    length: Dim = size[long[0]]
     if isinstance(length, int) and length < LEAST:
         return None
-    if not loop.pays(loop.body.inputs[number], *moving):
+    return length if loop.pays(loop.body.inputs[number], *moving) else None
+
+
+def _line(loop: CountedLoop, number: int, node: Node) -> Formula | None:
+    """What an update of a column stores, if that is known in front of the loop."""
+    length = _length(loop, number, node)
+    if length is None:
         return None
     formula = Formula(length)
     if not loop.learn(node.inputs[1], formula) or len(formula.nodes) > _MOST_NODES:
         return None
     lines = [c for c in formula.columns.values() if c.along is not None and c.across is not None]
-    if not all(loop.pays(c.array, c.across, c.step) for c in lines):
+    return formula if all(loop.pays(c.array, c.across, c.step) for c in lines) else None
+
+
+def _element(loop: CountedLoop, number: int, node: Node) -> Formula | None:
+    """The same of what an element of a row is set to."""
+    at = place(node)
+    moving = loop.moves(at["start"]) if at is not None else None
+    if moving is None or not loop.pays(loop.body.inputs[number], *moving):
         return None
-    return formula if _first(loop, number, node, formula) else None
+    formula = Formula(1)
+    known = loop.learn_number(node.inputs[1], formula) and formula.columns
+    return formula if known and len(formula.nodes) <= _MOST_NODES else None
 
 
 def _first(loop: CountedLoop, number: int, update: Node, formula: Formula) -> bool:
@@ -65,7 +98,8 @@ def _first(loop: CountedLoop, number: int, update: Node, formula: Formula) -> bo
     stores = loop.stores(number)
     assert stores is not None
     versions = [s.outputs[0] for s in reversed(stores)]
-    at = update.attrs
+    at = place(update)
+    assert at is not None
     if not all(loop.apart(s, at) for s in stores):
         return False
     own = _only_for(loop, update, formula)
@@ -114,25 +148,26 @@ def _made_ahead(
     formula: Formula,
     taken: set[str],
 ) -> Node:
-    array = loop.body.inputs[number]
-    assert isinstance(array.type, ArrayType)
-    across, step = loop.moves(update.attrs["start"]) or (None, 0)
-    (along,) = (a for a, d in enumerate(update.attrs["size"]) if d != 1)
+    array, at = loop.body.inputs[number], place(update)
+    assert isinstance(array.type, ArrayType) and at is not None
+    across, step = loop.moves(at["start"]) or (None, 0)
     assert across is not None
+    along = [a for a, d in enumerate(at["size"]) if d != 1]
 
     def some(b: GraphBuilder, arrays: dict[Value, Value]) -> list[Value]:
-        lines = Lines(b, loop, arrays, turned=along < across)
+        lines = Lines(b, loop, arrays, turned=along < [across])
         matrix = lines.write(update.inputs[1], formula)
-        size = [loop.start(d) for d in update.attrs["size"]]
-        steps = list(update.attrs["step"])
+        size = [loop.start(d) for d in at["size"]]
+        steps = list(at["step"])
         size[across], steps[across] = loop.trips, step
         attrs: Attrs = {
-            "start": tuple(map(loop.start, update.attrs["start"])),
+            "start": tuple(map(loop.start, at["start"])),
             "size": tuple(size),
             "step": tuple(steps),
         }
         matrix = b.one(OPS["reshape"], (matrix,), shape=tuple(size))
-        return list(b.emit(update.op, (arrays[array], matrix), attrs, where=update.where))
+        store = OPS["update_slice"]
+        return list(b.emit(store, (arrays[array], matrix), attrs, where=update.where))
 
     def none(_: GraphBuilder, arrays: dict[Value, Value]) -> list[Value]:
         return [arrays[array]]

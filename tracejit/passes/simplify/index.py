@@ -42,6 +42,15 @@ def reshape_twice(r: Rewriter, node: Node) -> Value | None:
     return r.make("reshape", inner.inputs, shape=node.attrs["shape"])
 
 
+@rule("reshape")
+def reshape_of_filled(r: Rewriter, node: Node) -> Value | None:
+    """reshape(broadcast_to(scalar, s), t) -> broadcast_to(scalar, t)"""
+    inner = r.producer(node.inputs[0], "broadcast_to")
+    if inner is None or "assume" in node.attrs or isinstance(inner.inputs[0].type, ArrayType):
+        return None
+    return r.make("broadcast_to", inner.inputs, shape=node.attrs["shape"])
+
+
 @rule("transpose")
 def transpose_twice(r: Rewriter, node: Node) -> Value | None:
     """transpose(transpose(x, p), q) -> transpose(x, p[q])"""
