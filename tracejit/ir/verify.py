@@ -36,6 +36,7 @@ STAGES: dict[str, Rule] = {
     "loops_at_once": _unfused,
     "simplify": _unfused,
     "fold": _unfused,
+    "sorting_networks": _unfused,
     "cse": _unfused,
     "dce": _unfused,
     "hoist_reads": _unfused,

@@ -34,6 +34,7 @@ from tracejit.passes.simplify.scalarize import scalarize
 from tracejit.passes.simplify.shared_factors import shared_factors
 from tracejit.passes.simplify.signed_zeros import signed_zeros
 from tracejit.passes.simplify.simplify import simplify
+from tracejit.passes.simplify.sorting_networks import sorting_networks
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -49,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     simplify_control,  # known predicates and captured constants, once there are constants to know
     hoist_reads,  # what simplify has read past updates; single reads are to stay in front
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
+    sorting_networks,  # before dead code: often a few of what is sorted are read
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
     shared_factors,  # once equal matrices are one value, and nothing is left unread
