@@ -393,3 +393,14 @@ def test_a_device_computes_them_by_calls_of_its_packages():
         close(f(x, w), plain(x, w, 2, 2)[0], "f8")
     nodes = f.lower(x, w).graphs["fuse"].nodes
     assert any(n.op.name == "contract" and routine_of(n) for n in nodes)
+
+
+def test_complex_products_in_windows_are_added_one_by_one():
+    def f(a, b):
+        out = np.zeros(12, complex)
+        np.add.at(out, np.arange(6)[:, None] + np.arange(7), a @ b)
+        return out
+
+    rng = np.random.default_rng(7)
+    a, b = rng.standard_normal((6, 2)) + 1j, rng.standard_normal((2, 7)) - 1j
+    np.testing.assert_allclose(tracejit.jit(f, strict=True)(a, b), f(a, b), rtol=1e-12)
