@@ -9,10 +9,12 @@ from tracejit.ir.dims import symbol, total
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.contraction import Contract, Places
+from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.shape import BroadcastTo
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, origin
 
-__all__ = ["Factor", "factors", "is_product", "places"]
+__all__ = ["Factor", "factors", "is_product", "multiplied", "places"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,25 @@ class Factor:
     own: Index
 
 
-def is_product(node: Node | None) -> bool:
-    """Whether a node is a sum of products of two arrays' elements."""
-    return node is not None and isinstance(node.op, (MatMul, Contract))
+def is_product(node: Node | None, producer: Mapping[Value, Node]) -> bool:
+    """Whether a node is a sum of products of two arrays' elements, or one product of each."""
+    if node is None or isinstance(node.op, (MatMul, Contract)):
+        return node is not None
+    return multiplied(node, producer) is not None
+
+
+def multiplied(node: Node, producer: Mapping[Value, Node]) -> Node | None:
+    """The node that multiplies element by element; what is added to its results may be zero."""
+    if node.op.name == "add":
+        first, second = (producer.get(v) for v in node.inputs)
+        if first is None or second is None or not isinstance(second.op, BroadcastTo):
+            return None
+        zero = producer.get(second.inputs[0])
+        if zero is None or not isinstance(zero.op, Constant) or zero.attrs["value"] != 0:
+            return None
+        node = first
+    arrays = all(isinstance(v.type, ArrayType) for v in node.inputs)
+    return node if node.op.name == "multiply" and arrays else None
 
 
 def factors(
@@ -43,8 +61,12 @@ def factors(
             )
             for side in ("left", "right")
         ]
-    else:
+    elif isinstance(node.op, MatMul):
         summed, own = _of_matrices(node, index, axes)
+    else:
+        made = multiplied(node, producer)
+        assert made is not None
+        node, summed, own = made, [], [index, index]
     found = []
     for v, places_ in zip(node.inputs, own, strict=True):
         assert isinstance(v.type, ArrayType)

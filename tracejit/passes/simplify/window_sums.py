@@ -26,7 +26,7 @@ from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Transpose
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, digits, indexed, origin
 from tracejit.passes.simplify.few_terms import emit_contraction
-from tracejit.passes.simplify.products import Factor, factors, is_product
+from tracejit.passes.simplify.products import Factor, factors, is_product, multiplied
 from tracejit.passes.simplify.window_solver import Found, Solver
 
 __all__ = ["sum_of_windows"]
@@ -48,7 +48,7 @@ def sum_of_windows(
     targets = indexed(indices, t, own, axes, made)
     product, index = origin(values, own, axes, made)
     source = made.get(product)
-    if targets is None or source is None or not is_product(source):
+    if targets is None or source is None or not is_product(source, made):
         return None
     operands, _ = factors(source, index, axes, made)
     whole, targets = _unflattened(t, targets, axes)
@@ -58,7 +58,7 @@ def sum_of_windows(
     plan = _Plan(node, whole, operands, found)
     if not plan.padded():
         return (plan.write(builder, [x.source for x in operands]),)
-    return (_guarded(builder, node, source, plan, made),)
+    return (_guarded(builder, node, multiplied(source, made) or source, plan, made),)
 
 
 def _unflattened(t: ArrayType, targets: Index, axes: LoopAxes) -> tuple[ArrayType, Index]:
@@ -238,7 +238,9 @@ class _Slice:
                 found[inner] = None
             elif v not in seen:
                 seen.add(v)
-                moves = inner is not None and isinstance(inner.op, (Reshape, Transpose))
+                moves = inner is not None and isinstance(
+                    inner.op, (BroadcastTo, Reshape, Transpose)
+                )
                 if inner is None or inner.regions or (v in behind and not moves):
                     self.read[v] = None
                     continue
