@@ -107,6 +107,7 @@ def rows(*shape: int, dtype: str = "f8") -> Any:
     return np.random.default_rng(3).standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("f", "count"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
 @pytest.mark.parametrize("shape", [(1000, 40), (3, 300, 70)], ids=str)
 def test_one_nest_for_all_rows(f: Any, count: int, shape: Any) -> None:
@@ -126,6 +127,7 @@ def test_numbers_of_rows_that_are_read_nowhere_else_lie_on_the_stack() -> None:
     assert made.text.count(f"alloca [{MOST_ROWS * 8} x i8]") == 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "f", [f for f, _ in PROGRAMS] + [nearest], ids=lambda f: getattr(f, "__name__", "")
 )
