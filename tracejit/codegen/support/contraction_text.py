@@ -18,6 +18,7 @@ from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.support.contraction_packing import LaneGroup
+from tracejit.ir.dims import Dim
 
 __all__ = [
     "COLUMNS",
@@ -52,14 +53,20 @@ PARAMETERS = (
 )
 
 
+#: Lanes of the widest vector, and by how many a panel may be longer than what it holds.
+_LANES = 16
 #: Products from which on several threads share a contraction, and how many at most: each packs
 #: panels of its own.
 SHARED, SLOTS = 1 << 23, 4
 
 
-def scratch_bytes() -> int:
+def scratch_bytes(m: Dim, n: Dim, k: Dim) -> int:
     """The memory that the packed panels of one thread need at most."""
-    return DEPTH * (COLUMNS + ROWS) * 8
+
+    def most(size: Dim, block: int) -> int:
+        return min(size, block) if isinstance(size, int) else block
+
+    return most(k, DEPTH) * (most(m, ROWS) + most(n, COLUMNS) + 2 * _LANES) * 8
 
 
 def contraction_text(name: str, dtype: str, target: HostTarget, wide: bool = False) -> str:
@@ -331,8 +338,7 @@ class _Contraction:
         tile = fb.alloca(
             f"[{self.rows * self.vectors * self.width} x {memory_type(self.dtype)}]", 64
         )
-        packed_a = self.in_panel(fb, "%scratch", str(DEPTH * COLUMNS))
-        fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        room, packed_a = self._panels(fb, "%scratch", ["%m", "%n", "%k"])[:2]
 
         def upto(begin: str, end: str, most: int) -> str:
             left = fb.integer("sub", end, begin)
@@ -356,7 +362,7 @@ class _Contraction:
                     f"i64 {n}",
                     f"ptr {table('sums_b', p)}",
                     f"i64 {k}",
-                    f"i64 {DEPTH * self.width}",
+                    f"i64 {fb.integer('mul', room, str(self.width))}",
                 )
 
                 def rows(i: str, _: list[str]) -> list[str]:
@@ -370,11 +376,10 @@ class _Contraction:
                         f"i64 {m}",
                         f"ptr {table('sums_a', p)}",
                         f"i64 {k}",
-                        f"i64 {DEPTH * self.rows}",
+                        f"i64 {fb.integer('mul', room, str(self.rows))}",
                     )
-                    self._tiles(
-                        fb, tile, packed_a, table("rows_c", i), m, table("columns_c", j), n, k, more
-                    )
+                    places = table("rows_c", i), m, table("columns_c", j), n
+                    self._tiles(fb, tile, packed_a, room, *places, k, more)
                     return []
 
                 fb.do_while("0", "%m", str(ROWS), (), rows)
@@ -386,6 +391,22 @@ class _Contraction:
         fb.do_while("0", "%n", str(COLUMNS), (), columns)
         fb.ret()
         fb.finish()
+
+    def _panels(
+        self, fb: FunctionBuilder, scratch: str, sizes: Sequence[str]
+    ) -> tuple[str, str, str]:
+        """The terms that a panel has room for, where that of A begins, and where both end."""
+        fb.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        m, n, k = (
+            fb.emit(f"call i64 @llvm.smin.i64(i64 {size}, i64 {most})")
+            for size, most in zip(sizes, (ROWS, COLUMNS, DEPTH), strict=True)
+        )
+        ends = [scratch]
+        for size, lanes in ((n, self.width), (m, self.rows)):
+            groups = fb.emit(f"udiv i64 {fb.integer('add', size, str(lanes - 1))}, {lanes}")
+            held = fb.integer("mul", fb.integer("mul", groups, str(lanes)), k)
+            ends.append(self.in_panel(fb, ends[-1], held))
+        return k, ends[1], ends[2]
 
     # Several threads --------------------------------------------------------------------------
 
@@ -420,6 +441,14 @@ class _Contraction:
 
         begin = [("i64", "0"), ("i64", "0"), ("i1", "false")]
         slot, bit, _ = fb.do_while("0", str(2**62), "1", begin, claim, lambda v: v[2])
+        begin_, end = (
+            fb.emit(f"ptrtoint ptr {x} to i64")
+            for x in (
+                given["scratch"],
+                self._panels(fb, given["scratch"], [given[x] for x in "mnk"])[2],
+            )
+        )
+        room = fb.integer("and", fb.integer("add", fb.integer("sub", end, begin_), "63"), "-64")
         count = fb.integer("sub", "%hi", "%lo")
         wide = fb.emit(f"icmp sge i64 {given['n']}, {given['m']}")
         for size, tables in (("n", ("columns_b", "columns_c")), ("m", ("rows_a", "rows_c"))):
@@ -428,7 +457,7 @@ class _Contraction:
             for t in tables:
                 moved = fb.emit(f"getelementptr i64, ptr {given[t]}, i64 %lo")
                 given[t] = fb.emit(f"select i1 {chosen}, ptr {moved}, ptr {given[t]}")
-        ahead = fb.integer("mul", slot, str(scratch_bytes()))
+        ahead = fb.integer("mul", slot, room)
         given["scratch"] = fb.emit(f"getelementptr i8, ptr {given['scratch']}, i64 {ahead}")
         args = ", ".join(f"{kind} {given[name[1:]]}" for kind, name in PARAMETERS)
         fb.line(f"call void @{self.name}({args})")
@@ -478,6 +507,7 @@ class _Contraction:
         fb: FunctionBuilder,
         tile: str,
         packed: str,
+        depth: str,
         rows: str,
         m: str,
         columns: str,
@@ -488,7 +518,7 @@ class _Contraction:
         """All tiles of a block: as wide as the columns that are left allow, four as two and two."""
 
         def row(i: str, _: list[str]) -> list[str]:
-            left = self.in_panel(fb, packed, fb.integer("mul", i, str(DEPTH)))
+            left = self.in_panel(fb, packed, fb.integer("mul", i, depth))
             in_rows = fb.emit(f"getelementptr i64, ptr {rows}, i64 {i}")
             height = fb.emit(
                 f"call i64 @llvm.smin.i64(i64 {fb.integer('sub', m, i)}, i64 {self.rows})"
@@ -501,13 +531,13 @@ class _Contraction:
             j = fb.fresh("j")
             rest = fb.integer("sub", n, j)
             have = fb.emit(f"udiv i64 {fb.integer('add', rest, str(self.width - 1))}, {self.width}")
-            right = self.in_panel(fb, "%scratch", fb.integer("mul", j, str(DEPTH)))
+            right = self.in_panel(fb, "%scratch", fb.integer("mul", j, depth))
             in_columns = fb.emit(f"getelementptr i64, ptr {columns}, i64 {j}")
             wide, next_label = [], fb.fresh_label("next")
 
             def use(vectors: int) -> None:
                 width = vectors * self.width
-                self._tile(fb, vectors, height, [left, right], k, tile)
+                self._tile(fb, vectors, height, [left, right], depth, k, tile)
                 count = fb.emit(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {width})")
                 self._call(
                     fb,
@@ -544,7 +574,14 @@ class _Contraction:
         fb.do_while("0", m, str(self.rows), (), row)
 
     def _tile(
-        self, fb: FunctionBuilder, vectors: int, height: str, panels: list[str], k: str, tile: str
+        self,
+        fb: FunctionBuilder,
+        vectors: int,
+        height: str,
+        panels: list[str],
+        depth: str,
+        k: str,
+        tile: str,
     ) -> None:
         """Call the kernel of the fewest rows that are as many as `height`."""
         left, right = panels
@@ -560,7 +597,7 @@ class _Contraction:
                 f"tile{rows}x{vectors}",
                 f"ptr {left}",
                 f"ptr {right}",
-                f"i64 {DEPTH * self.width}",
+                f"i64 {fb.integer('mul', depth, str(self.width))}",
                 f"i64 {k}",
                 f"ptr {tile}",
             )

@@ -88,8 +88,8 @@ def contraction_scratch(node: Node) -> list[Dim]:
     """Bytes of the panels, and of the tables."""
     _, _, rows, columns, summed = loop_axes(node)
     sizes = (*node.attrs["shape"], *node.attrs["summed"])
-    entries = sum((prod([sizes[k] for k in axes]) for axes in (rows, columns, summed)), start=0)
+    m, n, k = (prod([sizes[k] for k in axes]) for axes in (rows, columns, summed))
     t = node.outputs[0].type
     assert isinstance(t, ArrayType)
     slots = SLOTS if is_shared(node) else 1
-    return [slots * scratch_bytes(), 2 * 8 * entries]
+    return [slots * scratch_bytes(m, n, k), 2 * 8 * (m + n + k)]

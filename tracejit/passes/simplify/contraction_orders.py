@@ -32,7 +32,8 @@ def in_reading_order(graph: Graph) -> Graph:
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         begin = len(builder.nodes)
-        outputs = _turned(builder, node, made, readers) or keep(builder, node)
+        turned = _turned(builder, node, made, readers)
+        outputs = turned or _shaped_once(builder, node, made) or keep(builder, node)
         for new in builder.nodes[begin:]:
             made.update(dict.fromkeys(new.outputs, new))
         return outputs
@@ -58,6 +59,22 @@ def _turned(
     }
     values = builder.emit(source.op, source.inputs, turned, where=source.where)
     return builder.emit(node.op, values, node.attrs, where=node.where)
+
+
+def _shaped_once(
+    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+) -> tuple[Value, ...] | None:
+    """A reshape of a reshape as one, or as none where that gives back what there was."""
+    before = made.get(node.inputs[0]) if isinstance(node.op, Reshape) else None
+    if before is None or not isinstance(before.op, Reshape):
+        return None
+    source, out = before.inputs[0].type, node.outputs[0].type
+    assert isinstance(source, ArrayType) and isinstance(out, ArrayType)
+    if "assume" in node.attrs or "assume" in before.attrs or not (source.is_c and out.is_c):
+        return None
+    if source == out:
+        return before.inputs
+    return builder.emit(node.op, before.inputs, node.attrs, where=node.where)
 
 
 def _copied(node: Node, made: dict[Value, Node], readers: dict[Value, int]) -> Node | None:
