@@ -40,13 +40,18 @@ def jit(
     *,
     strict: bool = False,
     bounds_check: bool = True,
+    num_threads: int | None = None,
     device: str | None = None,
 ) -> Jitted: ...
 
 
 @overload
 def jit(
-    *, strict: bool = False, bounds_check: bool = True, device: str | None = None
+    *,
+    strict: bool = False,
+    bounds_check: bool = True,
+    num_threads: int | None = None,
+    device: str | None = None,
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 
 
@@ -56,6 +61,7 @@ def jit(
     *,
     strict: bool = False,
     bounds_check: bool = True,
+    num_threads: int | None = None,
     device: str | None = None,
 ) -> Any:
     """Compile a function of NumPy arrays when it is called.
@@ -68,6 +74,10 @@ def jit(
     With `bounds_check=False` the code relies on every index that it computes to lie inside its
     axis, in the functions that this one calls too; negative ones count from the end, as always.
     What happens for an index outside is not defined: other memory is read, or written over.
+
+    `num_threads` share each kernel, product or contraction that takes long, in the functions that
+    this one calls too; without it as many do as `tracejit.config.num_threads()` says. The results
+    do not depend on it. Raises ValueError where it is not positive.
 
     Arrays on a GPU (CuPy's, PyTorch's, Numba's, and any with `__cuda_array_interface__`) are
     computed there, and give arrays of the same library. With `device="cuda"` NumPy's arrays are
@@ -82,22 +92,21 @@ def jit(
     may be decorated, and for what is not called, such as a property.
     """
     from tracejit.runtime.dispatch import Jitted, jitted
+    from tracejit.runtime.options import Options
 
-    place = config.device(device)
+    options = Options(strict, bounds_check, num_threads, config.device(device))
+    again = functools.partial(
+        jit, strict=strict, bounds_check=bounds_check, num_threads=num_threads, device=device
+    )
     if function is None:
-        return lambda f: jit(f, strict=strict, bounds_check=bounds_check, device=device)
+        return again
     if isinstance(function, Jitted):
-        if bounds_check and not strict and device is None:
-            return function
-        strict, bounds_check = strict or function._strict, bounds_check and function._bounds_check
-        moves = place if device is not None else function._moves
-        return jitted(function.__tracejit__, strict, bounds_check, moves)
+        found = function._options.again(options, moves=device is not None)
+        return function if found == function._options else jitted(function.__tracejit__, found)
     if isinstance(function, (staticmethod, classmethod)):
-        inner = jit(function.__func__, strict=strict, bounds_check=bounds_check, device=device)
-        return type(function)(inner)
+        return type(function)(again(function.__func__))
     if isinstance(function, functools.partialmethod):
-        inner = jit(function.func, strict=strict, bounds_check=bounds_check, device=device)
-        return type(function)(inner, *function.args, **function.keywords)
+        return type(function)(again(function.func), *function.args, **function.keywords)
     if isinstance(function, type):
         raise TypeError(
             f"jit takes a function, not the class {function.__name__}: put it above "
@@ -107,7 +116,7 @@ def jit(
         kind = type(function).__name__
         below = f": put it below @{kind}" if hasattr(function, "__get__") else ""
         raise TypeError(f"jit takes a function, not {kind}{below}")
-    return jitted(function, strict, bounds_check, place)
+    return jitted(function, options)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

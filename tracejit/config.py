@@ -49,6 +49,8 @@ fallback: str | None = None
 DEVICES = ("cpu", "cuda", "cuda-sim")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
 _threads = array("q", [0])
+#: Such words of functions with a number of their own, by it.
+_fixed_threads: dict[int, array[int]] = {}
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
 
 
@@ -115,8 +117,13 @@ def set_num_threads(n: int) -> None:
     _threads[0] = n
 
 
-def thread_word() -> int:
-    """The address of the 64-bit word that says how many threads share a long kernel."""
+def thread_word(n: int | None = None) -> int:
+    """The address of a 64-bit word that says how many threads share a long kernel.
+
+    It holds `n` for good, or what the process is set to.
+    """
+    if n is not None:
+        return _fixed_threads.setdefault(n, array("q", [n])).buffer_info()[0]
     num_threads()
     return _threads.buffer_info()[0]
 

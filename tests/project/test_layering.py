@@ -52,7 +52,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("call", "report"),
+        ("call", "options", "report"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),
@@ -66,6 +66,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "`import tracejit` takes no longer than NumPy's import": {
         "api": (
             "runtime.dispatch",
+            "runtime.options",
             "transforms.api.checkpoint",
             "transforms.api.custom",
             "transforms.api.jacobian",

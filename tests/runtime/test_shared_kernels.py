@@ -93,6 +93,28 @@ def test_bits_do_not_depend_on_the_number_of_threads(f: F) -> None:
     np.testing.assert_allclose(compiled(X), f(X), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("f", [chain, *(f for f in PROGRAMS if f is not chain)][:3])
+def test_a_function_may_have_a_number_of_threads_of_its_own(f: F) -> None:
+    config.set_num_threads(2)
+    expected = tracejit.jit(f)(X)
+    for n in (1, 3):
+        own = tracejit.jit(f, num_threads=n)
+        assert np.asarray(own(X)).tobytes() == np.asarray(expected).tobytes()
+        word = own.lower(X).program.symbols.get("tj_threads")
+        assert word is None or ctypes.c_int64.from_address(word).value == n
+    config.set_num_threads(1)
+    assert ctypes.c_int64.from_address(word or config.thread_word(3)).value == 3
+
+
+def test_the_last_decorator_with_a_number_of_threads_counts() -> None:
+    once = tracejit.jit(chain, num_threads=2)
+    assert tracejit.jit(once) is once
+    word = tracejit.jit(once, num_threads=3).lower(X).program.symbols["tj_threads"]
+    assert ctypes.c_int64.from_address(word).value == 3
+    with pytest.raises(ValueError, match="at least one thread"):
+        tracejit.jit(chain, num_threads=0)
+
+
 def test_only_long_kernels_are_shared() -> None:
     assert SPLIT in llvm(chain, X)
     assert SPLIT not in llvm(chain, X[:1000])

@@ -28,6 +28,7 @@ from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
 from tracejit.runtime.device.detect import first_array
 from tracejit.runtime.nesting import EagerRuns
+from tracejit.runtime.options import Options
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Jitted", "JittedObject", "jitted"]
 
+_PLAIN = Options()
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
 #: Methods that are class methods or static methods without saying so.
@@ -106,7 +108,6 @@ class Jitted(native.JitBase):
         "__tracejit__",
         "__weakref__",
         "_binder",
-        "_bounds_check",
         "_captured",
         "_device",
         "_devices",
@@ -116,19 +117,17 @@ class Jitted(native.JitBase):
         "_histories",
         "_learned",
         "_lock",
-        "_moves",
+        "_options",
         "_part",
         "_plain_calls",
         "_report",
-        "_strict",
         "_structures",
     )
 
     def __init__(
         self,
         function: Callable[..., Any],
-        strict: bool = False,
-        bounds_check: bool = True,
+        options: Options = _PLAIN,
         part: Any = None,
         device: Any = None,
         report: Report | None = None,
@@ -137,8 +136,7 @@ class Jitted(native.JitBase):
             self, functools.partial(_slow, self), functools.partial(_bail, self)
         )
         self.__tracejit__ = function
-        self._strict = strict
-        self._bounds_check = bounds_check
+        self._options = options
         self._lock = long_lock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
@@ -150,13 +148,11 @@ class Jitted(native.JitBase):
         self._report = report or Report(getattr(function, "__qualname__", None) or repr(function))
         how = "eagerly" if device is None else "on the host"
         quiet = part is not None and device is None
-        self._fallbacks = Fallbacks(function, self._report, strict, quiet, how)
+        self._fallbacks = Fallbacks(function, self._report, options.strict, quiet, how)
         #: What runs in place of the function where it runs eagerly; of a part of another, that.
         self._part = part
         #: Where its programs run: on the host, or on this device.
         self._device = device
-        #: The device that NumPy's arrays are moved to for calls, if they are.
-        self._moves: str | None = None
         #: The same function for devices, by their names.
         self._devices: dict[str, Any] = {}
         self._binder = Binder(function)
@@ -219,7 +215,7 @@ class Jitted(native.JitBase):
         """
         from tracejit.runtime.compile.specialize import lower_call
 
-        return lower_call(self, args, kwargs, self._moves)
+        return lower_call(self, args, kwargs, self._options.moves)
 
     def partial(
         self,
@@ -298,22 +294,12 @@ class JittedObject(Jitted):
         return self if bound is function else bound
 
 
-def jitted(
-    function: Callable[..., Any],
-    strict: bool = False,
-    bounds_check: bool = True,
-    moves: str | None = "",
-) -> Jitted:
-    """The compiled form of a callable.
-
-    `moves` is a device that NumPy's arrays are moved to, "" for what the environment says.
-    """
+def jitted(function: Callable[..., Any], options: Options) -> Jitted:
+    """The compiled form of a callable."""
     # A transform of a function is in its place, in a class too.
     is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
     is_function = isinstance(function, FunctionType) or is_transform
-    made = (Jitted if is_function else JittedObject)(function, strict, bounds_check)
-    made._moves = config.device(None) if moves == "" else moves
-    return made
+    return (Jitted if is_function else JittedObject)(function, options)
 
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -351,7 +337,7 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not eager and (current is None or current() is None):
         if self._device is None:
             array = first_array((*args, *kwargs.values()))
-            if array is not None or self._moves is not None:
+            if array is not None or self._options.moves is not None:
                 return _on_device()(self, array, args, kwargs)
         try:
             result = _compiled(self, args, kwargs)
@@ -397,7 +383,7 @@ def _parts(self: Any) -> Any:
         from tracejit.runtime.parts.root import Root
 
         def make(function: Callable[..., Any], part: Any) -> Jitted:
-            return Jitted(function, bounds_check=self._bounds_check, part=part)
+            return Jitted(function, self._options.of_part(), part)
 
         function = self.__tracejit__
         self._part = FunctionParts(function, Root(function, self._report, make))

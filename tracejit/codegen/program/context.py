@@ -141,6 +141,8 @@ class ProgramContext:
         self.offsets: dict[Value, Dim] = {}
         self.scattered: dict[Value, Value] = {}
         self.scratch: dict[Node, list[str]] = {}
+        #: How many threads share a long kernel, if that is not as the process is set to.
+        self.threads: int | None = None if around is None else around.threads
         self.kernels: list[Kernel] = [] if around is None else around.kernels
         self.symbols: dict[str, int] = {} if around is None else around.symbols
         self.keep: list[Any] = [] if around is None else around.keep

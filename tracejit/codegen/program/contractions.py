@@ -103,7 +103,7 @@ def _side(pointer: str, places: Places, strides: tuple[Dim, ...]) -> _Side:
 
 def _call(e: ProgramContext, name: str, arguments: Sequence[str]) -> None:
     e.module.declare(name, "void", CONTRACTIONS[name])
-    e.symbols[name] = contraction_address(name)
+    e.symbols[name] = contraction_address(name, e.threads)
     e.fb.line(f"call void @{name}({', '.join(arguments)})")
 
 

@@ -88,11 +88,13 @@ def emit_program(
     *,
     may_zero: bool = False,
     maker: int = 0,
+    threads: int | None = None,
 ) -> Program:
     """The native program of a fused graph, or of its flat form.
 
     With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
     `maker` is the address of what makes results of late sizes; without it Python makes them.
+    `threads` share a long kernel, or as many as the process is set to.
 
     `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
     argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
@@ -103,6 +105,7 @@ def emit_program(
     plan = plan_buffers(flat, frozenset(sizes), strides)
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
+    e.threads = threads
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]

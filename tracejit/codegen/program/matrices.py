@@ -22,7 +22,7 @@ def call_helper(e: ProgramContext, name: str, arguments: str) -> str:
     """Call a helper of `codegen.support.blas`; its result."""
     result, parameters = HELPERS[name]
     e.module.declare(name, result, parameters.split(", "))
-    address = helper_address(name)
+    address = helper_address(name, e.threads)
     assert address is not None
     e.symbols[name] = address
     # Products see to it themselves that BLAS has one thread.

@@ -30,6 +30,7 @@ class Emission(Protocol):
     module: Module
     target: Any
     symbols: dict[str, int]
+    threads: int | None
 
 
 def call_in_parts(
@@ -48,7 +49,7 @@ def call_in_parts(
     align, fb = emit_kernel(kernel, e.module, e.target, loop), e.fb
     e.module.declare("tj_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64"])
     e.module.add_global("tj_threads", "external global i64")
-    e.symbols |= {"tj_parallel": pool, "tj_threads": config.thread_word()}
+    e.symbols |= {"tj_parallel": pool, "tj_threads": config.thread_word(e.threads)}
     n = emit_dim(fb, loop.size, sizes)
     several, shared, alone, after = map(fb.fresh_label, ("several", "shared", "alone", "after"))
     if not isinstance(work, int):

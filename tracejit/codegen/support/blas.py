@@ -192,8 +192,10 @@ def declaration(name: str) -> str:
     return f"declare {result} @{name}({parameters})"
 
 
-def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
+def helper_ir(name: str, threads: int | None = None) -> tuple[str, dict[str, int]] | None:
     """A helper's LLVM text (with external linkage) and the symbols to link it with.
+
+    A product is shared by as many threads as are given, or as the process is set to.
 
     None where a routine that it needs was not found. Raises KeyError for an unknown helper.
     """
@@ -201,10 +203,10 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
         raise KeyError(name)
     kind, dtype = name.split("_")[1:]
     if kind in ("gemv", "dot"):
-        product = helper_address(f"tj_product_{dtype}")
+        product = helper_address(f"tj_product_{dtype}", threads)
         return None if product is None else (narrow_product_text(name), {f"{name}.gemm": product})
     if kind == "product":
-        return _product_ir(name, dtype)
+        return _product_ir(name, dtype, threads)
     bound: dict[str, Routine | None] = {}
 
     def find(routine_name: str) -> Routine | None:
@@ -220,12 +222,12 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
     return text, addresses
 
 
-def _product_ir(name: str, dtype: str) -> tuple[str, dict[str, int]] | None:
+def _product_ir(name: str, dtype: str, threads: int | None) -> tuple[str, dict[str, int]] | None:
     one = f"tj_gemm_{dtype}"
     gemm, guard = helper_address(one), _serial()
     if gemm is None:
         return None
-    text, more = product_text(name, dtype, one, guard is not None)
+    text, more = product_text(name, dtype, one, guard is not None, threads)
     return text, {**more, **guard_symbols(), one: gemm}
 
 
@@ -253,18 +255,21 @@ def _serial() -> Library | None:
 
 
 @once
-def _library(name: str) -> Library | None:
-    made = helper_ir(name)
+def _library(name: str, threads: int | None) -> Library | None:
+    made = helper_ir(name, threads)
     if made is None:
         return None
     text, bound = made
     return load_object(object_code(text, glue=True), bound, [name])
 
 
-def helper_address(name: str) -> int | None:
+def helper_address(name: str, threads: int | None = None) -> int | None:
     """The address of a helper, compiled once a process; None where a routine was not found.
+
+    A product is shared by as many threads as are given, or as the process is set to.
 
     Raises KeyError for an unknown helper.
     """
-    library = _library(name)
+    shared = name.split("_")[1] in ("product", "gemv", "dot")
+    library = _library(name, threads if shared else None)
     return None if library is None else library.address(name)

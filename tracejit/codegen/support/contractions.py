@@ -37,18 +37,22 @@ CONTRACTIONS: dict[str, list[str]] = {
 
 
 @once
-def _library(kind: str) -> Library:
+def _library(kind: str, threads: int | None) -> Library:
     name, (dtype, wide) = f"tj_contract_{kind}", _KINDS[kind]
     code = object_code(contraction_text(name, dtype, host_target(), wide))
     pool = pool_address()
     # Without a pool there is one thread, and nothing calls it.
-    bound = {"tj_parallel": pool or config.thread_word(), "tj_threads": config.thread_word()}
+    word = config.thread_word(threads)
+    bound = {"tj_parallel": pool or word, "tj_threads": word}
     return load_object(code, bound, [name, f"{name}_offsets", f"{name}_shared"])
 
 
-def contraction_address(name: str) -> int:
-    """The address of a function of CONTRACTIONS, compiled once a process."""
-    return _library(name.split("_")[2]).address(name)
+def contraction_address(name: str, threads: int | None = None) -> int:
+    """The address of a function of CONTRACTIONS, compiled once a process.
+
+    It is shared by as many threads as are given, or as the process is set to.
+    """
+    return _library(name.split("_")[2], threads).address(name)
 
 
 def contraction_name(node: Node) -> str:

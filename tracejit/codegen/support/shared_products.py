@@ -17,7 +17,7 @@ import ctypes
 from tracejit import config
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.threads import pool_address
-from tracejit.locks import in_child, once
+from tracejit.locks import in_child
 
 __all__ = ["PANEL", "product_text", "serial_blas"]
 
@@ -123,20 +123,17 @@ def serial_blas(get: int, set_: int) -> Library:
     return library
 
 
-@once
-def _threads() -> dict[str, int]:
-    """What a shared product is linked with; nothing where there is no pool."""
-    pool = pool_address()
-    return {} if pool is None else {"tj_parallel": pool, "tj_threads": config.thread_word()}
-
-
-def product_text(name: str, dtype: str, one: str, guarded: bool) -> tuple[str, dict[str, int]]:
+def product_text(
+    name: str, dtype: str, one: str, guarded: bool, threads: int | None
+) -> tuple[str, dict[str, int]]:
     """The LLVM text of a product that calls `one` for its panels, and more symbols to link it with.
 
-    `guarded`: there are `tj_blas_enter` and `tj_blas_leave` to call around.
+    `guarded`: there are `tj_blas_enter` and `tj_blas_leave` to call around. `threads` share it, or
+    as many as the process is set to; nothing is shared where there is no pool.
     """
     size = _BYTES[dtype]
-    shared = _threads()
+    pool, word = pool_address(), config.thread_word(threads)
+    shared = {} if pool is None else {"tj_parallel": pool, "tj_threads": word}
     struct = f"{{ {', '.join(_KINDS)} }}"
     names = [p.split()[1] for p in _PARAMETERS.split(", ")]
     fields = list(zip(_KINDS, names, strict=True))
@@ -192,7 +189,7 @@ def product_text(name: str, dtype: str, one: str, guarded: bool) -> tuple[str, d
         lines += ["  br label %alone"]
     lines += ["alone:", f"  call void @{one}({call})", "  br label %done"]
     lines += ["done:", leave, "  ret void", "}", ""]
-    return "\n".join(lines), dict(shared)
+    return "\n".join(lines), shared
 
 
 def _part(struct: str, fields: list[tuple[str, str]], one: str, size: int) -> list[str]:

@@ -70,7 +70,7 @@ def _trace(
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
             traced = trace_call(
-                *(function, chosen, samples, tree, captured, self._bounds_check, known),
+                *(function, chosen, samples, tree, captured, self._options.bounds_check, known),
                 structure.spent,
             )
             _require_joined_are_read(traced, chosen)
@@ -247,14 +247,14 @@ def _compile(
         traced.notes.append(Note("static", error.where, what))
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
-    lowered = Lowered(traced, self._device)
+    lowered = Lowered(traced, self._device, self._options.threads)
     middle = time.perf_counter()
     host = lowered.program.host_nodes
-    if self._strict and host:
+    if self._options.strict and host:
         where, why = host_lines(host, traced.notes)[0]
         raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
     variant = compile_and_publish(self, lowered, tree, form, places)
-    if not self._strict and self._device is None:
+    if not self._options.strict and self._device is None:
         function = self.__tracejit__
         variant.is_worthwhile = is_worth_its_dispatch(function, lowered, variant.call_spec)
     end = time.perf_counter()
@@ -274,7 +274,7 @@ def _compile(
         seconds,
         lines,
         tuple(map(str, copies)),
-        self._bounds_check,
+        self._options.bounds_check,
         memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
         variant.is_worthwhile,
         getattr(lowered.program, "trips", None),
@@ -301,7 +301,7 @@ def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> 
 
     traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
     if device is None:
-        return Lowered(traced)
+        return Lowered(traced, threads=self._options.threads)
     from tracejit.runtime.device.inspection import Inspection
 
     return Lowered(traced, Inspection())

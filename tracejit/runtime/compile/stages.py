@@ -400,8 +400,8 @@ def _output(v: Value) -> Output:
 class Lowered:
     """Every stage of one compile as text: trace, each pass, dataflow, kernel, llvm, asm."""
 
-    def __init__(self, traced: Traced, device: Any = None) -> None:
-        self.traced, self.device = traced, device
+    def __init__(self, traced: Traced, device: Any = None, threads: int | None = None) -> None:
+        self.traced, self.device, self.threads = traced, device, threads
         self.graphs: dict[str, Graph] = {"trace": traced.graph}
         self.seconds: dict[str, float] = {}
         start = time.perf_counter()
@@ -446,7 +446,8 @@ class Lowered:
             *(sizes, self.name, host_target()),
         )
         if self.device is None:
-            program = emit_program(*given, may_zero=True, maker=native.late_array_address())
+            maker = native.late_array_address()
+            program = emit_program(*given, may_zero=True, maker=maker, threads=self.threads)
         else:
             device, make = self.device.device, self.device.make
             program = emit_device_program(*given, device, make, self._staying)

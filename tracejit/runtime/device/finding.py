@@ -34,7 +34,7 @@ def call_on_device(jitted: Any, array: Any, args: Sequence[Any], kwargs: Mapping
         library = given = Given([array, *(x for x in _leaves(values) if find_array(x) is x)])
         device = cuda_device(given.ordinal)
     else:
-        device = simulated_device() if jitted._moves == "cuda-sim" else cuda_device()
+        device = simulated_device() if jitted._options.moves == "cuda-sim" else cuda_device()
         library = moved = Moved(device)
         arrays = {id(x): x for x in _leaves(values) if type(x) is np.ndarray}
         with entered(device):
@@ -45,15 +45,13 @@ def call_on_device(jitted: Any, array: Any, args: Sequence[Any], kwargs: Mapping
 def _calls(jitted: Any, device: Any) -> DeviceCalls:
     known: dict[Any, DeviceCalls] = jitted._devices
     if device not in known:
-        function, checked = jitted.__tracejit__, jitted._bounds_check
+        function, options = jitted.__tracejit__, jitted._options
 
         def make(calls: DeviceCalls, part: OnHost) -> Any:
-            return type(jitted)(
-                function, jitted._strict, checked, part=part, device=calls, report=jitted._report
-            )
+            return type(jitted)(function, options, part=part, device=calls, report=jitted._report)
 
         # What is said of a run there is said by the function for the device.
-        host = type(jitted)(function, False, checked, report=jitted._report)
+        host = type(jitted)(function, options.of_part(), report=jitted._report)
         host._fallbacks.silence()
         known[device] = DeviceCalls(device, make, host)
     return known[device]
