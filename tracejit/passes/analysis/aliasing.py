@@ -10,7 +10,7 @@ it writes may be read at the very index that is being written, and at places tha
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -96,7 +96,7 @@ def updated_input(node: Node) -> Value | None:
 
 
 def conflicting_reads(
-    update: Node, producer: Mapping[Value, Node], old: Value, stored: frozenset[Value] = frozenset()
+    update: Node, producer: Mapping[Value, Node], old: Value, stored: Set[Value] = frozenset()
 ) -> Iterator[Read]:
     """The reads of `old` on the way to an update's new values that an update in place would spoil.
 
@@ -149,7 +149,7 @@ class ElementPositions:
     """Follows elements from a result down to the arrays in memory that they are read from."""
 
     producer: Mapping[Value, Node]
-    stored: frozenset[Value]
+    stored: Set[Value]
     _names: dict[tuple[Value, Dim], Dim] = field(default_factory=dict)
 
     def reads(self, reader: Node, v: Value, place: Place, wanted: Value) -> Iterator[Read]:

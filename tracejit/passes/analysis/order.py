@@ -6,6 +6,7 @@ whole array. A node with effects is a barrier to what may raise: it may not move
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from tracejit.ir.graph import Graph, Node, Value
@@ -77,4 +78,5 @@ class Order:
         return place < self.place[last]
 
     def _first(self, places: list[int] | tuple[int, ...], here: int) -> int:
-        return next((k for k in places if k > here), self.end)
+        k = bisect_right(places, here)
+        return places[k] if k < len(places) else self.end

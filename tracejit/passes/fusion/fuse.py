@@ -17,28 +17,27 @@ updates it, and nothing that may raise is moved across a node with effects (see 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay, sizes_read, symbols
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Slice
 from tracejit.passes.analysis.aliasing import conflicting_reads
-from tracejit.passes.analysis.effects import is_barrier, may_raise
+from tracejit.passes.analysis.effects import may_raise
 from tracejit.passes.analysis.fusable import (
     EXPENSIVE,
     fusable,
     is_literal,
     is_root_op,
-    space,
 )
 from tracejit.passes.analysis.order import Order
 from tracejit.passes.fusion.joins import joins
 from tracejit.passes.fusion.rematerialize import worth_storing
+from tracejit.passes.fusion.schedule import Group, Schedule
 from tracejit.passes.fusion.splats import duplicate_splats
 from tracejit.passes.fusion.store_to_load import read_updated
 from tracejit.passes.fusion.views import renames
@@ -58,18 +57,9 @@ _DEAR = 10.0
 _SOON = 3.0
 
 
-@dataclass
-class _Group:
-    """Materialised values computed by one kernel."""
-
-    key: tuple[object, ...]
-    index: int
-    roots: list[Node] = field(default_factory=list)
-
-
 class _Fuser:
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph, self.outputs = graph, set(graph.outputs)
         self.producer = graph.producers()
         self.fusable = {n for n in graph.nodes if fusable(n)}
         self.consumers: dict[Value, list[Node]] = {}
@@ -80,8 +70,13 @@ class _Fuser:
         self.cost: dict[Value, float] = {}
         self.order = Order(graph)
         self.fusable -= renames(graph, self.producer, self.fusable, self.consumers, self.order)
+        self._in_kernels = {v: n for v, n in self.producer.items() if n in self.fusable}
+        self._in_part: dict[Value, bool] = {}
+        given = graph, self.producer, self.fusable, self.consumers, self.order
+        self.schedule = Schedule(*given)
 
-    def _cost_of(self, n: Node) -> float:
+    def cost_of(self, n: Node) -> float:
+        """Work to compute one element from what its operands cost."""
         if is_root_op(n):
             return 0.0
         own = n.op.cost([v.type for v in n.inputs], n.attrs)
@@ -100,17 +95,20 @@ class _Fuser:
                 out, repeated = other, fewer
             else:
                 self._stored(None)
-        out = worth_storing(repeated, out, self.inlined, self.order)
+        worth_storing(repeated, out, self.tree, self.consumers, self.order)
+        stored = {n.outputs[0] for n in out}
         for n in self.graph.nodes:
             if n.op.updates and n in out:
-                self._finish_first(n, out)
+                more = self._finish_first(n, out, stored)
+                out |= more
+                stored |= {m.outputs[0] for m in more}
         return out
 
     def _shared(self, repeated: Sequence[Node], roots: set[Node]) -> Node | None:
         """The last expensive value that the most of the nodes are made of, two at least."""
         count: dict[Node, int] = {}
         for c in repeated:
-            for n in self.inlined(c, roots - {c}):
+            for n in self.inlined(c, roots):
                 if n is not c and isinstance(n.op, Elementwise):
                     if self.cost[n.outputs[0]] >= EXPENSIVE:
                         count[n] = count.get(n, 0) + 1
@@ -119,7 +117,6 @@ class _Fuser:
 
     def _stored(self, also: Node | None) -> tuple[set[Node], list[Node]]:
         """Nodes that are materialised, and which of these only not to be computed repeatedly."""
-        outputs = set(self.graph.outputs)
         out: set[Node] = set()
         repeated: list[Node] = []
         for n in self.graph.nodes:
@@ -127,8 +124,8 @@ class _Fuser:
                 continue
             (v,) = n.outputs
             users = self.consumers.get(v, [])
-            self.cost[v] = self._cost_of(n)
-            leaves = v in outputs or any(u not in self.fusable for u in users)
+            self.cost[v] = self.cost_of(n)
+            leaves = v in self.outputs or any(u not in self.fusable for u in users)
             stored = leaves or n is also or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
             alone = is_root_op(n) and not self._joined_on(n, users)
@@ -161,25 +158,20 @@ class _Fuser:
             isinstance(u.op, (Scatter, ScatterApply)) and u.inputs[1] is v for u in users
         )
 
-    def _finish_first(self, update: Node, roots: set[Node]) -> None:
-        """Make roots of what an update in place would spoil: the smaller side of the conflict.
+    def _finish_first(self, update: Node, roots: set[Node], stored: set[Value]) -> set[Node]:
+        """What is to be stored since an update in place would spoil it: the smaller side.
 
         That is either the new values or, where they are smaller, the parts of the old array.
         """
         old, new = update.inputs[:2]
         if (made := self.producer.get(old)) in self.fusable and made not in roots:
-            return
-        producer = {v: n for v, n in self.producer.items() if n in self.fusable}
-        stored = frozenset(n.outputs[0] for n in roots)
-        found = [r.reader for r in conflicting_reads(update, producer, old, stored)]
+            return set()
+        found = [r.reader for r in conflicting_reads(update, self._in_kernels, old, stored)]
         readers = {n for n in found if n is not update}
-        if not readers:
-            return
-        values = producer.get(new)
+        values = self._in_kernels.get(new)
         if values is None or all(_axes(n.outputs[0]) < _axes(new) for n in readers):
-            roots |= readers
-        else:
-            roots.add(values)
+            return readers
+        return {values}
 
     def read_updated(self, roots: set[Node]) -> Graph:
         """The graph with reads of updated arrays in place of what they hold."""
@@ -187,8 +179,11 @@ class _Fuser:
 
     def _read_in_part(self, v: Value) -> bool:
         """Whether some element of `v` may not be computed if `v` is computed where it is read."""
-        if v in self.graph.outputs:
-            return False
+        if v not in self._in_part:
+            self._in_part[v] = v not in self.outputs and self._some_unread(v)
+        return self._in_part[v]
+
+    def _some_unread(self, v: Value) -> bool:
         users = self.consumers.get(v, [])
         if not users:
             return True
@@ -226,137 +221,31 @@ class _Fuser:
             reads += 1 if isinstance(u.op, (Slice, Concatenate)) else 0
         return reads >= 1 and len(users) > 1
 
-    def inlined(self, root: Node, roots: set[Node]) -> list[Node]:
-        """The nodes computed in registers for `root`, itself last, in graph order."""
-        seen: set[Node] = set()
+    def tree(self, root: Node, roots: set[Node], most: int | None = None) -> list[Node] | None:
+        """The nodes computed in registers for `root`, itself last, in graph order.
+
+        None where there are more than `most`, without literals.
+        """
+        seen = {root}
+        literals: set[Node] = set()
         stack = [root]
         while stack:
-            n = stack.pop()
-            if n in seen:
-                continue
-            seen.add(n)
-            for v in n.inputs:
+            for v in stack.pop().inputs:
                 p = self.producer.get(v)
-                if p is not None and (is_literal(p) or p in self.fusable and p not in roots):
-                    stack.append(p)
-        return sorted(seen, key=self.order.place.__getitem__)
-
-    def held_back(self, roots: set[Node]) -> set[Node]:
-        """What must be stored because it would otherwise be computed too late."""
-        out: set[Node] = set()
-        for root in roots:
-            tree = self.inlined(root, roots)
-            limits: dict[Node, int] = {}
-            for n in tree:
-                own = self.order.limit(n)
-                inner = [limits[p] for v in n.inputs if (p := self.producer.get(v)) in limits]
-                limit = min([own, *inner])
-                passed = [
-                    p
-                    for v in n.inputs
-                    if (p := self.producer.get(v)) in limits and limits[p] < self.order.place[n]
-                ]
-                out.update(p for p in passed if not is_literal(p))
-                limits[n] = limit if not passed else own
-        return out
-
-    def group(self, roots: set[Node]) -> tuple[list[_Group | Node], dict[Node, _Group]]:
-        """The schedule: groups and other nodes, each after what it reads."""
-        schedule: list[_Group | Node] = []
-        group_of: dict[Node, _Group] = {}
-        unit: dict[Value, int] = {}
-        bound: dict[str, int] = {}
-        barrier = -1
-        for n in self.graph.nodes:
-            if n in self.fusable and n not in roots:
-                continue
-            if n not in roots:
-                for v in n.outputs:
-                    unit[v] = len(schedule)
-                bound |= dict.fromkeys(n.binds, len(schedule))
-                if is_barrier(n):
-                    barrier = len(schedule)
-                schedule.append(n)
-                continue
-            key = space(n)
-            needs, pointwise = self._needs(n, roots)
-            latest = max((unit.get(v, -1) for v in needs), default=-1)
-            tree = self.inlined(n, roots)
-            if bound:
-                sizes = set().union(*(m.sizes() | type_sizes(m.outputs[0].type) for m in tree))
-                latest = max([latest, *(bound.get(size, -1) for size in sizes)])
-            if any(map(may_raise, tree)):
-                latest = max(latest, barrier)
-            place = None
-            for g in reversed([u for u in schedule if isinstance(u, _Group)]):
-                if g.index <= latest:
-                    break
-                if g.key == key and all(unit.get(v, -1) <= g.index for v in pointwise):
-                    place = g
-                    break
-            if place is None:
-                # A pointwise dependency on the newest group of the same space may join it.
-                place = _Group(key, len(schedule))
-                schedule.append(place)
-            place.roots.append(n)
-            group_of[n] = place
-            unit[n.outputs[0]] = place.index
-        return schedule, group_of
-
-    def _needs(self, root: Node, roots: set[Node]) -> tuple[set[Value], set[Value]]:
-        """Materialised values that must be finished first, and those read at the same element."""
-        finished: set[Value] = set()
-        pointwise: set[Value] = set()
-        mapped = isinstance(root.op, Reduction) or root.op.fused != "root"
-        stack = [(root, mapped)]
-        seen: set[tuple[Node, bool]] = set()
-        while stack:
-            n, same = stack.pop()
-            if (n, same) in seen:
-                continue
-            seen.add((n, same))
-            through = same and (isinstance(n.op, Elementwise) or n is root and mapped)
-            if n is root and n.op.fused == "index":
-                through = False
-            for v in n.inputs:
-                p = self.producer.get(v)
-                if p is None or is_literal(p):
+                if p is None or p in seen:
                     continue
-                if not isinstance(v.type, ArrayType):
-                    finished.add(v)
-                elif p in roots:
-                    plain = through and not is_root_op(p) and space(p) == space(root)
-                    (pointwise if plain else finished).add(v)
-                elif p in self.fusable:
-                    stack.append((p, through))
-                else:
-                    finished.add(v)
-        return finished, pointwise - finished
+                if is_literal(p):
+                    literals.add(p)
+                elif p in self.fusable and p not in roots:
+                    seen.add(p)
+                    stack.append(p)
+            if most is not None and len(seen) > most:
+                return None
+        return sorted(seen | literals, key=self.order.place.__getitem__)
 
-    def promote(self, roots: set[Node], group_of: dict[Node, _Group]) -> set[Node]:
-        """Expensive values that more than one kernel would compute."""
-        where: dict[Node, set[int]] = {}
-        for root in roots:
-            for n in self.inlined(root, roots):
-                if n is not root and not is_literal(n):
-                    where.setdefault(n, set()).add(group_of[root].index)
-        for n in self.graph.nodes:
-            if n in self.fusable:
-                self.cost[n.outputs[0]] = 0.0 if n in roots else self._cost_of(n)
-        again = {n for n, g in where.items() if self.cost[n.outputs[0]] * (len(g) - 1) >= EXPENSIVE}
-        # Of a chain that nothing else reads only the outermost: storing it spares the rest.
-        inner = {
-            n
-            for n in again
-            if all(u in again and where[u] == where[n] for u in self._readers(n, where, roots))
-        }
-        found = {n for n in again - inner if isinstance(n.op, Elementwise)}
-        # What is made of one that is stored now may be cheap enough by then.
-        return {n for n in found if not found.intersection(self.inlined(n, roots)[:-1])}
-
-    def _readers(self, n: Node, where: dict[Node, set[int]], roots: set[Node]) -> list[Node]:
-        """The nodes computed in registers, or roots, that read a node."""
-        return [u for u in self.consumers[n.outputs[0]] if u in where or u in roots]
+    def inlined(self, root: Node, roots: set[Node]) -> list[Node]:
+        """The nodes computed in registers for `root`, itself last, in graph order."""
+        return self.tree(root, roots) or []
 
 
 def fuse(graph: Graph) -> Graph:
@@ -369,8 +258,9 @@ def fuse(graph: Graph) -> Graph:
         fuser = _Fuser(reads)
         roots = fuser.roots()
     while True:
-        schedule, group_of = fuser.group(roots)
-        more = fuser.held_back(roots) - roots or fuser.promote(roots, group_of)
+        schedule, group_of = fuser.schedule.groups(roots)
+        more = fuser.schedule.held_back(roots) - roots
+        more = more or fuser.schedule.promoted(roots, group_of, fuser.cost, fuser.cost_of)
         if not more:
             break
         roots |= more
@@ -383,7 +273,7 @@ def _fuse_regions(graph: Graph) -> Graph:
     return replay(graph, region=fuse)
 
 
-def _rebuild(fuser: _Fuser, roots: set[Node], schedule: list[_Group | Node]) -> Graph:
+def _rebuild(fuser: _Fuser, roots: set[Node], schedule: list[Group | Node]) -> Graph:
     graph = fuser.graph
     builder = GraphBuilder(graph.name, graph.sizes)
     builder.inputs = list(graph.inputs)
@@ -414,17 +304,14 @@ def _rebuild(fuser: _Fuser, roots: set[Node], schedule: list[_Group | Node]) -> 
 def _emit_group(
     fuser: _Fuser,
     roots: set[Node],
-    group: _Group,
+    group: Group,
     name: str,
     builder: GraphBuilder,
     table: dict[Value, Value],
 ) -> None:
-    members: dict[Node, None] = {}
-    for root in group.roots:
-        for n in fuser.inlined(root, roots):
-            members[n] = None
+    members = {n for root in group.roots for n in fuser.inlined(root, roots)}
     inside = {v for n in members for v in n.outputs}
-    nodes = [n for n in fuser.graph.nodes if n in members]
+    nodes = sorted(members, key=fuser.order.place.__getitem__)
     reads = dict.fromkeys(v for n in nodes for v in n.inputs if v not in inside)
     region = GraphBuilder(name)
     local: dict[Value, Value] = {v: region.input(v.type, v.name) for v in reads}

@@ -9,7 +9,7 @@ place only once, however many ways lead there, so what counts are its distinct (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
@@ -27,31 +27,62 @@ _ROUND_TRIP = 24.0
 #: Kernels that compute more elements than this at one position would be all code.
 _MOST = 250
 
-#: The nodes that a root computes in registers, itself last, for a set of roots.
-Inlined = Callable[[Node, set[Node]], list[Node]]
+#: The nodes that a root computes in registers, itself last, for a set of roots; None for more than
+#: so many.
+Inlined = Callable[[Node, set[Node], int], list[Node] | None]
 
 
 def worth_storing(
-    candidates: Sequence[Node], roots: set[Node], inlined: Inlined, order: Order
-) -> set[Node]:
-    """`roots` without those candidates, in graph order, that are cheaper to compute where read."""
+    candidates: Sequence[Node],
+    roots: set[Node],
+    inlined: Inlined,
+    consumers: Mapping[Value, Sequence[Node]],
+    order: Order,
+) -> None:
+    """Take from `roots` the candidates, in graph order, that are cheaper to compute where read."""
     for c in reversed(candidates):
-        if any(_own(n) >= EXPENSIVE for n in inlined(c, roots)):
+        own = inlined(c, roots, _MOST)
+        if own is None or any(_own(n) >= EXPENSIVE for n in own):
             continue
-        fewer = roots - {c}
-        trees = {
-            r: inlined(r, fewer)
-            for r in sorted(fewer, key=order.place.__getitem__)
-            if order.place[r] > order.place[c]
-        }
-        readers = {r: tree for r, tree in trees.items() if c in tree}
-        if not readers or not all(_may_read(r, c, tree, order) for r, tree in readers.items()):
-            continue
-        again = _total(_work(r, tree, c) for r, tree in readers.items())
-        stored = _total(_work(r, inlined(r, roots), c) for r in (*readers, c))
-        if again is not None and stored is not None and again <= stored + _ROUND_TRIP:
-            roots = fewer
-    return roots
+        roots.remove(c)
+        if not _is_cheaper(c, own, roots, inlined, consumers, order):
+            roots.add(c)
+
+
+def _is_cheaper(
+    c: Node,
+    own: Sequence[Node],
+    fewer: set[Node],
+    inlined: Inlined,
+    consumers: Mapping[Value, Sequence[Node]],
+    order: Order,
+) -> bool:
+    """Whether to compute `c`, from the nodes `own`, costs its readers less than to store it."""
+    again, stored = 0.0, _work(c, own, c)
+    readers = _readers(c, fewer, consumers)
+    for r in sorted(readers, key=order.place.__getitem__):
+        tree, before = inlined(r, fewer, _MOST), inlined(r, fewer | {c}, _MOST)
+        if tree is None or before is None or not _may_read(r, c, tree, order):
+            return False
+        more, less = _work(r, tree, c), _work(r, before, c)
+        if more is None or less is None or stored is None:
+            return False
+        again, stored = again + more, stored + less
+    return bool(readers) and stored is not None and again <= stored + _ROUND_TRIP
+
+
+def _readers(node: Node, roots: set[Node], consumers: Mapping[Value, Sequence[Node]]) -> set[Node]:
+    """The roots that compute a node in registers, if it is not one itself."""
+    found: set[Node] = set()
+    seen, stack = {node}, [node]
+    while stack:
+        for u in consumers.get(stack.pop().outputs[0], ()):
+            if u in roots:
+                found.add(u)
+            elif u not in seen:
+                seen.add(u)
+                stack.append(u)
+    return found
 
 
 def _may_read(root: Node, c: Node, tree: Sequence[Node], order: Order) -> bool:
@@ -123,9 +154,3 @@ def _own(node: Node) -> float:
     if not isinstance(node.op, Elementwise):
         return 0.0
     return node.op.cost([x.type for x in node.inputs], node.attrs)
-
-
-def _total(work: Iterable[float | None]) -> float | None:
-    parts = list(work)
-    known = [w for w in parts if w is not None]
-    return sum(known) if len(known) == len(parts) else None

@@ -1,0 +1,213 @@
+"""Which kernel computes what, and when: materialised values of one iteration space share a kernel.
+
+    groups, group_of = schedule.groups(roots)        each after what it reads, and in graph order
+    more = schedule.held_back(roots)                 what no kernel may compute so late
+    more = schedule.promoted(roots, group_of, cost)  what several kernels would compute
+
+Each of them is a walk over the nodes: what a root computes in registers is never listed, but what
+matters of it is carried along, such as the last of the groups that have to be finished first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import type_sizes
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
+from tracejit.passes.analysis.effects import is_barrier, may_raise
+from tracejit.passes.analysis.fusable import EXPENSIVE, is_literal, is_root_op, space
+from tracejit.passes.analysis.order import Order
+
+__all__ = ["Group", "Schedule"]
+
+_Key = tuple[object, ...]
+
+
+@dataclass
+class Group:
+    """Materialised values computed by one kernel, the unit number `index` of the schedule."""
+
+    key: _Key
+    index: int
+    roots: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class _Needs:
+    """The last unit that must be finished first, and by their space the last ones of values that
+    are read at the element that is computed.
+    """
+
+    finished: int = -1
+    pointwise: dict[_Key, int] = field(default_factory=dict)
+
+    def finish(self, unit: int) -> None:
+        self.finished = max(self.finished, unit)
+
+    def read(self, key: _Key, unit: int) -> None:
+        self.pointwise[key] = max(self.pointwise.get(key, -1), unit)
+
+    def all(self) -> int:
+        return max([self.finished, *self.pointwise.values()])
+
+
+class Schedule:
+    """Groups, for sets of roots: the nodes whose results are materialised."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        producer: Mapping[Value, Node],
+        fusable: set[Node],
+        consumers: Mapping[Value, list[Node]],
+        order: Order,
+    ) -> None:
+        self.graph, self.producer, self.fusable = graph, producer, fusable
+        self.consumers, self.order = consumers, order
+
+    def _inner(self, n: Node, roots: set[Node]) -> list[Node]:
+        """What a node is computed from in registers."""
+        made = [self.producer.get(v) for v in n.inputs]
+        return [
+            p
+            for p in made
+            if p is not None and (is_literal(p) or p in self.fusable and p not in roots)
+        ]
+
+    def groups(self, roots: set[Node]) -> tuple[list[Group | Node], dict[Node, Group]]:
+        """Groups and other nodes, each after what it reads; the group of each root."""
+        schedule: list[Group | Node] = []
+        group_of: dict[Node, Group] = {}
+        unit: dict[Value, int] = {}
+        bound: dict[str, int] = {}
+        newest: dict[_Key, Group] = {}
+        #: Of nodes in registers: what they need where they are read at the element, and elsewhere.
+        needs: dict[Node, tuple[_Needs, int]] = {}
+        raising: set[Node] = set()
+        barrier = -1
+        for n in self.graph.nodes:
+            if n not in self.fusable:
+                unit |= dict.fromkeys(n.outputs, len(schedule))
+                bound |= dict.fromkeys(n.binds, len(schedule))
+                if is_barrier(n):
+                    barrier = len(schedule)
+                schedule.append(n)
+                continue
+            inner = self._inner(n, roots)
+            own = self._needs(n, n in roots, roots, unit, needs)
+            if bound:
+                sizes = n.sizes() | type_sizes(n.outputs[0].type)
+                own.finish(max((bound.get(size, -1) for size in sizes), default=-1))
+            if may_raise(n) or not raising.isdisjoint(inner):
+                raising.add(n)
+            if n not in roots:
+                needs[n] = own, own.all()
+                continue
+            key = space(n)
+            pointwise = own.pointwise.pop(key, -1)
+            latest = max(own.all(), barrier if n in raising else -1)
+            group = newest.get(key)
+            if group is None or group.index <= latest or group.index < pointwise:
+                group = newest[key] = Group(key, len(schedule))
+                schedule.append(group)
+            group.roots.append(n)
+            group_of[n] = group
+            unit[n.outputs[0]] = group.index
+        return schedule, group_of
+
+    def _needs(
+        self,
+        n: Node,
+        is_root: bool,
+        roots: set[Node],
+        unit: Mapping[Value, int],
+        needs: Mapping[Node, tuple[_Needs, int]],
+    ) -> _Needs:
+        out = _Needs()
+        through = isinstance(n.op, Elementwise)
+        if is_root and n.op.fused != "index":
+            through = isinstance(n.op, Reduction) or n.op.fused != "root"
+        for v in n.inputs:
+            p = self.producer.get(v)
+            if p is None or is_literal(p):
+                continue
+            if p in needs:
+                inner, whole = needs[p]
+                out.finish(inner.finished if through else whole)
+                for key, last in inner.pointwise.items() if through else ():
+                    out.read(key, last)
+            elif through and p in roots and not is_root_op(p):
+                out.read(space(p), unit[v])
+            else:
+                out.finish(unit.get(v, -1))
+        return out
+
+    def held_back(self, roots: set[Node]) -> set[Node]:
+        """What must be stored because it would otherwise be computed too late."""
+        used = self._used(roots)
+        out: set[Node] = set()
+        limits: dict[Node, int] = {}
+        for n in self.graph.nodes:
+            if n not in roots and n not in used and not is_literal(n):
+                continue
+            inner = self._inner(n, roots)
+            passed = [p for p in inner if limits[p] < self.order.place[n]]
+            out.update(p for p in passed if not is_literal(p))
+            own = self.order.limit(n)
+            limits[n] = own if passed else min([own, *(limits[p] for p in inner)])
+        return out
+
+    def _used(self, roots: set[Node]) -> set[Node]:
+        """The nodes that are computed in registers."""
+        used: set[Node] = set()
+        for n in reversed(self.graph.nodes):
+            if n in roots or n in used:
+                used.update(self._inner(n, roots))
+        return used
+
+    def promoted(
+        self,
+        roots: set[Node],
+        group_of: Mapping[Node, Group],
+        cost: dict[Value, float],
+        cost_of: Callable[[Node], float],
+    ) -> set[Node]:
+        """Expensive values that more than one kernel would compute; `cost` is brought up to date.
+
+        What is made of one of them may be cheap enough by then.
+        """
+        where = self._where(roots, group_of)
+
+        def again(n: Node) -> bool:
+            return n in where and cost_of(n) * (where[n].bit_count() - 1) >= EXPENSIVE
+
+        def is_inner(n: Node) -> bool:
+            """Of a chain that nothing else reads only the outermost: storing it spares the rest."""
+            readers = [u for u in self.consumers[n.outputs[0]] if u in where or u in roots]
+            return all(where.get(u) == where[n] and again(u) for u in readers)
+
+        out: set[Node] = set()
+        for n in self.graph.nodes:
+            if n not in self.fusable:
+                continue
+            (v,) = n.outputs
+            cost[v] = 0.0 if n in roots else cost_of(n)
+            if isinstance(n.op, Elementwise) and again(n) and not is_inner(n):
+                cost[v] = 0.0
+                out.add(n)
+        return out
+
+    def _where(self, roots: set[Node], group_of: Mapping[Node, Group]) -> dict[Node, int]:
+        """The groups that compute a node in registers, as the bits of a number."""
+        where: dict[Node, int] = {}
+        for n in reversed(self.graph.nodes):
+            if n not in roots and n not in where:
+                continue
+            own = 1 << group_of[n].index if n in roots else where[n]
+            for p in self._inner(n, roots):
+                if not is_literal(p):
+                    where[p] = where.get(p, 0) | own
+        return where
