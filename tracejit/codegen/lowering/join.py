@@ -86,11 +86,10 @@ def join(
     table = {b.var: a.var for a, b in zip(one, other, strict=True)}
     inner = tuple(_renamed(s, table) for s in other[-1].body)
     shared = _shared_writes(one[-1].body, inner)
-    for buffer in shared:
-        places = [*accesses(one[-1].body, buffer), *accesses(inner, buffer)]
-        if not _apart(places, variables, sizes, dict(_loops((*one[-1].body, *inner)))):
-            return None
     body: tuple[Stmt, ...] = (*one[-1].body, *inner)
+    places, loops = accesses(body) if shared else {}, dict(_loops(body))
+    if not all(_apart(places[buffer], variables, sizes, loops) for buffer in shared):
+        return None
     for loop in reversed(one):
         body = (replace(loop, body=body, vector=False),)
     params = {p.name: p for p in first.params}
@@ -193,21 +192,25 @@ def _loops(body: Sequence[Stmt]) -> Iterator[tuple[str, Dim]]:
             yield from _loops(inner)
 
 
-def accesses(body: Sequence[Stmt], buffer: str) -> Iterator[tuple[Dim, ...]]:
-    """Where statements access a buffer."""
-    for s in body:
-        if isinstance(s, Store) and s.buffer == buffer:
-            yield s.index
+def accesses(body: Sequence[Stmt]) -> dict[str, list[tuple[Dim, ...]]]:
+    """The buffers that statements access, and where."""
+    found: dict[str, list[tuple[Dim, ...]]] = {}
+    statements = list(reversed(body))
+    while statements:
+        s = statements.pop()
+        if isinstance(s, Store):
+            found.setdefault(s.buffer, []).append(s.index)
         stack, seen = list(expressions(s)), set[int]()
         while stack:
             e = stack.pop()
-            if isinstance(e, Load) and e.buffer == buffer:
-                yield e.index
+            if isinstance(e, Load):
+                found.setdefault(e.buffer, []).append(e.index)
             elif isinstance(e, Call) and id(e) not in seen:
                 seen.add(id(e))
                 stack += e.args
         for inner in inner_bodies(s):
-            yield from accesses(inner, buffer)
+            statements += inner
+    return found
 
 
 def _apart(

@@ -34,9 +34,9 @@ MOST_ROWS, _GROUP = 256, 16
 def numbers_of_rows(kernel: Kernel) -> dict[str, int]:
     """The buffers that have one number for each row, or two, with how many."""
     (*_, row) = _loops(kernel)
-    found = {}
+    found, places = {}, accesses(row.body)
     for p in kernel.params:
-        step, *others = _steps(row, p.name)
+        step, *others = _steps(row.var, places[p.name])
         if isinstance(step, int) and step in (1, 2) and not others:
             found[p.name] = step
     return found
@@ -49,10 +49,9 @@ def _loops(kernel: Kernel) -> list[For]:
     return row_loops(kernel, depth)
 
 
-def _steps(row: For, buffer: str) -> list[Dim]:
-    """How far the accesses to a buffer lie apart in neighbouring rows; 0 if that is not known."""
-    places = accesses(row.body, buffer)
-    splits = [split_linear(place[0], row.var) if len(place) == 1 else None for place in places]
+def _steps(row: str, places: Sequence[tuple[Dim, ...]]) -> list[Dim]:
+    """How far accesses to a buffer lie apart in neighbouring rows; 0 if that is not known."""
+    splits = [split_linear(place[0], row) if len(place) == 1 else None for place in places]
     return list(dict.fromkeys(0 if split is None else split[0] for split in splits))
 
 
@@ -63,12 +62,13 @@ def _row_bytes(kernel: Kernel, row: For, stages: Sequence[Sequence[Stmt]]) -> Di
     """
     total: Dim = 0
     shared = False
+    places, accessed = accesses(row.body), [accesses(s).keys() for s in stages]
     for p in kernel.params:
-        step = next((s for s in _steps(row, p.name) if s != 0), 0)
+        step = next((s for s in _steps(row.var, places.get(p.name, ())) if s != 0), 0)
         step = abs(step) if isinstance(step, int) else step
         total = total + step * (bits(p.dtype) // 8)
         numbers = isinstance(step, int) and step <= 2
-        shared |= not numbers and sum(any(accesses(s, p.name)) for s in stages) > 1
+        shared |= not numbers and sum(p.name in s for s in accessed) > 1
     return total if shared else 0
 
 
