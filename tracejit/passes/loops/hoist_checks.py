@@ -12,7 +12,8 @@ counters and of what is known in front of the loop, stay checked in both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,9 +51,10 @@ def _has_loops(graph: Graph) -> bool:
 def _hoisted(graph: Graph, taken: set[str]) -> Graph:
     nodes: list[Node] = []
     before = Numbers(graph.sizes, taken)
+    read = Counter(s for n in graph.nodes for s in _sizes_of(n))
     for node in graph.nodes:
         if isinstance(node.op, WhileLoop):
-            versions = _versions(graph, node, before)
+            versions = _versions(graph, node, before, read)
             if versions is None:
                 condition, body = node.regions
                 nodes.append(_with_regions(node, (condition, _hoisted(body, taken))))
@@ -81,13 +83,19 @@ def _count(graph: Graph) -> int:
     return sum(1 + sum(map(_count, n.regions)) for n in graph.nodes)
 
 
-def _versions(graph: Graph, loop: Node, before: Numbers) -> list[Node] | None:
-    """What stands for a loop of `graph`: the test and the branch; None where nothing is won."""
-    others = (n for n in graph.nodes if n is not loop)
-    made = (*graph.outputs, *loop.outputs)
-    read = set().union(*map(_sizes_of, others), *(type_sizes(v.type) for v in made))
-    read |= sizes_read(with_nodes(graph, ()))
-    if not read.isdisjoint(loop.binds) or sum(map(_count, loop.regions)) > _MOST_NODES:
+def _versions(
+    graph: Graph, loop: Node, before: Numbers, read: Mapping[str, int]
+) -> list[Node] | None:
+    """What stands for a loop of `graph`: the test and the branch; None where nothing is won.
+
+    `read` tells how many nodes of the graph read a size.
+    """
+    own = _sizes_of(loop)
+    made = set().union(*(type_sizes(v.type) for v in (*graph.outputs, *loop.outputs)))
+    made |= sizes_read(with_nodes(graph, ()))
+    if any(s in made or read[s] > (s in own) for s in loop.binds):
+        return None
+    if sum(map(_count, loop.regions)) > _MOST_NODES:
         return None
     indices = LoopIndices(before, before.taken)
     regions = indices.nest(loop)
