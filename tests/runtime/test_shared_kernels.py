@@ -57,6 +57,22 @@ def columns(x: Any) -> Any:
     return np.tanh(x.reshape(30, -1)).sum(axis=0)
 
 
+def softmax(x: Any) -> Any:
+    """Blocks of rows, with numbers of each row in between."""
+    y = x.reshape(-1, 300)
+    e = np.exp(y - y.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def masked(x: Any) -> Any:
+    """Blocks of rows, with matrices of a block that nothing else reads."""
+    y = x.reshape(3, -1, 100)
+    y = np.where(y > 0.1, y, -1e9)
+    e = np.exp(y - y.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    return p.max(axis=-1) + p.sum(axis=-1)
+
+
 def loop(x: Any) -> Any:
     y = x.copy()
     for _ in range(3):
@@ -68,7 +84,7 @@ def total(x: Any) -> Any:
     return np.sum(np.exp(x))
 
 
-PROGRAMS = [chain, halves, complex_chain, rows, short_rows, columns, loop, total]
+PROGRAMS = [chain, halves, complex_chain, rows, short_rows, columns, softmax, masked, loop, total]
 X = np.random.default_rng(3).normal(size=480_600)
 SPLIT = "call void @tj_parallel"
 
@@ -118,6 +134,7 @@ def test_the_last_decorator_with_a_number_of_threads_counts() -> None:
 def test_only_long_kernels_are_shared() -> None:
     assert SPLIT in llvm(chain, X)
     assert SPLIT not in llvm(chain, X[:1000])
+    assert SPLIT in llvm(softmax, X) and SPLIT in llvm(masked, X)
 
 
 def test_kernels_that_may_fail_are_not_shared() -> None:

@@ -37,7 +37,18 @@ from tracejit.ir.kernel import (
     inner_bodies,
 )
 
-__all__ = ["Stage", "accesses", "fresh", "join", "names_of", "renamed", "row_loops", "rows_of"]
+__all__ = [
+    "Stage",
+    "accesses",
+    "apart",
+    "fresh",
+    "join",
+    "loops_in",
+    "names_of",
+    "renamed",
+    "row_loops",
+    "rows_of",
+]
 
 
 #: Elements of a row, at least, of which loops over all elements become loops over each row's.
@@ -82,13 +93,12 @@ def join(
     if [loop.size for loop in one] != [loop.size for loop in other]:
         return None
     stages = [Stage(len(nest[-1].body), nest[-1].vector) for nest in (one, other)]
-    variables = [loop.var for loop in one]
     table = {b.var: a.var for a, b in zip(one, other, strict=True)}
     inner = tuple(_renamed(s, table) for s in other[-1].body)
     shared = _shared_writes(one[-1].body, inner)
     body: tuple[Stmt, ...] = (*one[-1].body, *inner)
-    places, loops = accesses(body) if shared else {}, dict(_loops(body))
-    if not all(_apart(places[buffer], variables, sizes, loops) for buffer in shared):
+    places, loops = accesses(body) if shared else {}, dict(loops_in(body))
+    if not all(apart(one, places[buffer], loops) for buffer in shared):
         return None
     for loop in reversed(one):
         body = (replace(loop, body=body, vector=False),)
@@ -183,13 +193,13 @@ def _shared_writes(first: Sequence[Stmt], second: Sequence[Stmt]) -> set[str]:
     return (writes & (others | stores)) | (stores & reads)
 
 
-def _loops(body: Sequence[Stmt]) -> Iterator[tuple[str, Dim]]:
+def loops_in(body: Sequence[Stmt]) -> Iterator[tuple[str, Dim]]:
     """The variables of inner loops, with their sizes."""
     for s in body:
         if isinstance(s, (For, Reduce, ScanLoop)):
             yield s.var, s.size
         for inner in inner_bodies(s):
-            yield from _loops(inner)
+            yield from loops_in(inner)
 
 
 def accesses(body: Sequence[Stmt]) -> dict[str, list[tuple[Dim, ...]]]:
@@ -213,13 +223,12 @@ def accesses(body: Sequence[Stmt]) -> dict[str, list[tuple[Dim, ...]]]:
     return found
 
 
-def _apart(
-    places: Sequence[tuple[Dim, ...]],
-    variables: Sequence[str],
-    sizes: Sequence[Dim],
-    loops: Mapping[str, Dim],
+def apart(
+    outer: Sequence[For], places: Sequence[tuple[Dim, ...]], loops: Mapping[str, Dim]
 ) -> bool:
-    """Whether iterations of the outer loops access disjoint parts of a buffer.
+    """Whether iterations of the outer loops access disjoint parts of a buffer, and access it.
+
+    `loops` are the inner ones.
 
     The steps of the outer loops are the same everywhere, that of each is the length of what those
     inside of it go over, and the rest stays below the innermost step.
@@ -231,8 +240,8 @@ def _apart(
             return False
         (rest,) = place
         found: list[Dim] = []
-        for var in variables:
-            split = split_linear(rest, var)
+        for loop in outer:
+            split = split_linear(rest, loop.var)
             if split is None:
                 return False
             step, rest = split
@@ -241,9 +250,10 @@ def _apart(
             return False
         steps = found
         rests.append(rest)
-    assert steps is not None
-    for outer, inner, size in zip(steps, steps[1:], sizes[1:], strict=False):
-        if outer - inner * size != 0:
+    if steps is None:
+        return False
+    for far, near, loop in zip(steps, steps[1:], outer[1:], strict=False):
+        if far - near * loop.size != 0:
             return False
     return all(_below(rest, steps[-1], loops) for rest in rests)
 

@@ -19,7 +19,16 @@ from dataclasses import replace
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.codegen.lowering.collapse import map_dims
-from tracejit.codegen.lowering.join import Stage, accesses, fresh, names_of, row_loops, rows_of
+from tracejit.codegen.lowering.join import (
+    Stage,
+    accesses,
+    apart,
+    fresh,
+    loops_in,
+    names_of,
+    row_loops,
+    rows_of,
+)
 from tracejit.ir.dims import Dim, floordiv, minimum, substitute, symbol
 from tracejit.ir.kernel import For, Kernel, Stmt
 
@@ -84,11 +93,12 @@ def in_blocks(
     stages: Sequence[Stage],
     private: Collection[str],
     rows_of_block: Callable[[Dim], str],
-) -> Kernel:
+) -> tuple[Kernel, dict[str, Dim]]:
     """The stages of a joined kernel one after the other for each block of rows.
 
-    Buffers that are `private` hold one block: all blocks of them lie where the first does. Where
-    the bytes of a row are no number `rows_of_block` names a size, of at least 1.
+    Buffers that are `private` hold one block: all blocks of them lie where the first does. Beside
+    the kernel there are the bytes of a block in each of them, 0 where that is not known. Where the
+    bytes of a row are no number `rows_of_block` names a size, of at least 1.
     """
     *outer, row = _loops(kernel)
     bodies: list[Sequence[Stmt]] = []
@@ -120,4 +130,10 @@ def in_blocks(
     nest: Stmt = For(block, floordiv(row.size + rows - 1, rows), parts)
     for loop in reversed(outer):
         nest = replace(loop, body=(nest,), vector=False)
-    return replace(kernel, body=(nest,))
+    places, inner, held = accesses(row.body), dict(loops_in(row.body)), dict[str, Dim]()
+    for p in kernel.params:
+        if p.name in private:
+            found = places.get(p.name, ())
+            known = apart((*outer, row), found, inner)
+            held[p.name] = _steps(row.var, found)[0] * rows * (bits(p.dtype) // 8) if known else 0
+    return replace(kernel, body=(nest,)), held

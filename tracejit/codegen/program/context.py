@@ -18,6 +18,7 @@ from tracejit.codegen.analysis.int_ranges import IntRanges
 from tracejit.codegen.analysis.size_ranges import Ranges, stays_in_64_bits
 from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.codegen.kernel.function import emit_kernel
+from tracejit.codegen.kernel.work import kernel_work
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
@@ -423,7 +424,8 @@ class ProgramContext:
 
     def call_now(self, call: PendingCall) -> None:
         """Emit a kernel as a function of the module, and its call."""
-        fb, kernel = self.fb, call.in_blocks(self.plan.live, self._rows_of_block)
+        fb = self.fb
+        kernel, held = call.in_blocks(self.plan.live, self._rows_of_block)
         kernel = replace(kernel, name=self.fresh(f"{kernel.name}_"))
         self.kernels.append(kernel)
         args = [f"ptr {call.buffers[p.name]}" for p in kernel.params]
@@ -432,8 +434,7 @@ class ProgramContext:
         for v in kernel.scalars:
             register = emit_expr(fb, call.scalars[v.name], self.env)
             args.append(f"{register_type(v.dtype)} {register}")
-        # Blocks of joined kernels use the same temporaries, one after another.
-        if not call.stages and call_in_parts(self, kernel, args, sizes):
+        if call_in_parts(self, kernel, args, sizes, kernel_work(call.kernel), held):
             return
         emit_kernel(kernel, self.module, self.target)
         status = fb.emit(f"call i32 @{kernel.name}({', '.join(args)})")

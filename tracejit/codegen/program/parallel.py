@@ -9,18 +9,23 @@ is computed does not depend on how many threads there are, nor on which part is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from tracejit import config
 from tracejit.codegen.kernel.function import emit_kernel
-from tracejit.codegen.kernel.work import LEAST_WORK, kernel_work, shared_loop
+from tracejit.codegen.kernel.work import LEAST_WORK, shared_loop
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.scalar.functions import emit_dim
 from tracejit.codegen.support.threads import pool_address
+from tracejit.ir.dims import Dim, total
 from tracejit.ir.kernel import Kernel
 
 __all__ = ["call_in_parts"]
+
+
+#: Bytes of a thread's stack that the buffers of a part may take.
+_ROOM = 256 * 1024
 
 
 class Emission(Protocol):
@@ -34,14 +39,23 @@ class Emission(Protocol):
 
 
 def call_in_parts(
-    e: Emission, kernel: Kernel, args: Sequence[str], sizes: Mapping[str, str]
+    e: Emission,
+    kernel: Kernel,
+    args: Sequence[str],
+    sizes: Mapping[str, str],
+    work: Dim | None,
+    held: Mapping[str, Dim],
 ) -> bool:
     """Emit a kernel and its call by several threads, if it can be shared and may take long.
 
-    `args` are typed operands, `sizes` those of the kernel's sizes.
+    `args` are typed operands, `sizes` those of the kernel's sizes. `work` is how long it takes;
+    `held` are buffers that every iteration uses anew, with their bytes: each part has its own.
     """
-    loop, work = shared_loop(kernel), kernel_work(kernel)
+    loop = shared_loop(kernel)
     if loop is None or work is None or (isinstance(work, int) and work < LEAST_WORK):
+        return False
+    room = total(list(held.values()))
+    if not all(held.values()) or (isinstance(room, int) and room > _ROOM):
         return False
     pool = pool_address()
     if pool is None:
@@ -52,20 +66,29 @@ def call_in_parts(
     e.symbols |= {"tj_parallel": pool, "tj_threads": config.thread_word(e.threads)}
     n = emit_dim(fb, loop.size, sizes)
     several, shared, alone, after = map(fb.fresh_label, ("several", "shared", "alone", "after"))
-    if not isinstance(work, int):
-        long = fb.emit(f"icmp sge i64 {emit_dim(fb, work, sizes)}, {LEAST_WORK}")
-        fb.cond_br(long, several, alone)
-        fb.block(several)
+    for d, test in ((work, f"sge {LEAST_WORK}"), (room, f"sle {_ROOM}")):
+        if not isinstance(d, int):
+            kind, limit = test.split()
+            fits = fb.emit(f"icmp {kind} i64 {emit_dim(fb, d, sizes)}, {limit}")
+            fb.cond_br(fits, several, alone)
+            fb.block(several)
+            several = fb.fresh_label("several")
     threads = fb.emit("load atomic i64, ptr @tj_threads monotonic, align 8")
     fb.cond_br(fb.emit(f"icmp sgt i64 {threads}, 1"), shared, alone)
     fb.block(shared)
-    kinds = [a.split()[0] for a in args]
+    # Where a part has a buffer of its own the context holds the bytes of it.
+    own = {k for k, p in enumerate(kernel.params) if p.name in held}
+    passed = [
+        f"i64 {emit_dim(fb, held[kernel.params[k].name], sizes)}" if k in own else arg
+        for k, arg in enumerate(args)
+    ]
+    kinds = [a.split()[0] for a in passed]
     struct = f"{{ {', '.join(kinds)} }}"
     context = fb.alloca(struct)
-    for k, arg in enumerate(args):
+    for k, arg in enumerate(passed):
         at = fb.emit(f"getelementptr {struct}, ptr {context}, i64 0, i32 {k}")
         fb.line(f"store {arg}, ptr {at}")
-    part = _part(e.module, kernel.name, kinds, struct)
+    part = _part(e.module, kernel.name, kinds, struct, own)
     given = f"ptr @{part}, ptr {context}, i64 {n}, i64 {align}, i64 {threads}"
     fb.line(f"call void @tj_parallel({given})")
     fb.br(after)
@@ -76,14 +99,19 @@ def call_in_parts(
     return True
 
 
-def _part(module: Module, kernel: str, kinds: Sequence[str], struct: str) -> str:
-    """The function of one part of a kernel's loop, its arguments in memory."""
+def _part(
+    module: Module, kernel: str, kinds: Sequence[str], struct: str, own: Container[int]
+) -> str:
+    """The function of one part of a kernel's loop, its arguments in memory; `own` are buffers."""
     params = [("ptr", "%context"), ("i64", "%lo"), ("i64", "%hi")]
     fb = FunctionBuilder(module, f"{kernel}.part", params, "void")
     args = []
     for k, kind in enumerate(kinds):
         at = fb.emit(f"getelementptr {struct}, ptr %context, i64 0, i32 {k}")
-        args.append(f"{kind} {fb.emit(f'load {kind}, ptr {at}')}")
+        given = fb.emit(f"load {kind}, ptr {at}")
+        if k in own:
+            kind, given = "ptr", fb.emit(f"alloca i8, i64 {given}, align 64")
+        args.append(f"{kind} {given}")
     fb.emit(f"call i32 @{kernel}({', '.join([*args, 'i64 %lo', 'i64 %hi'])})")
     fb.line("ret void")
     fb.finish()

@@ -88,13 +88,16 @@ class PendingCall:
                 self.buffers[name] = place
                 del self.lies[name]
 
-    def in_blocks(self, live: Liveness, rows_of_block: Callable[[Dim], str]) -> Kernel:
+    def in_blocks(
+        self, live: Liveness, rows_of_block: Callable[[Dim], str]
+    ) -> tuple[Kernel, dict[str, Dim]]:
         """The kernel, block by block if several have been joined in it.
 
-        `rows_of_block` gives the name of a size, from the bytes of a row.
+        Beside it the bytes of a block in the buffers that belong to one. `rows_of_block` gives the
+        name of a size, from the bytes of a row.
         """
         if not self.stages:
-            return self.kernel
+            return self.kernel, {}
         return in_blocks(self.kernel, self.stages, self._private(live), rows_of_block)
 
     def _private(self, live: Liveness) -> set[str]:
