@@ -117,6 +117,25 @@ def sums(x, w, s=1, d=1):
     return out
 
 
+def sums_of_windows(x, w, s=1, d=1):
+    """All images and filters at once, the filters last."""
+    kh, kw = w.shape[2:]
+    oh, ow = _out(x, w, s, d)
+    out = np.empty((len(x), oh, ow, len(w)), x.dtype)
+    filters = w.transpose(1, 2, 3, 0)[None]
+    for i in range(oh):
+        for j in range(ow):
+            part = x[
+                :,
+                :,
+                s * i : s * i + d * (kh - 1) + 1 : d,
+                s * j : s * j + d * (kw - 1) + 1 : d,
+                None,
+            ]
+            out[:, i, j] = np.sum(part * filters, axis=(1, 2, 3))
+    return out.transpose(0, 3, 1, 2)
+
+
 SPELLINGS = (
     windows_einsum,
     windows_tensordot,
@@ -126,6 +145,7 @@ SPELLINGS = (
     shifted,
     positions,
     sums,
+    sums_of_windows,
 )
 
 
@@ -184,6 +204,51 @@ def test_the_gradient_copies_no_windows():
     ops = fused_ops(tracejit.jit(g), x, w)
     # Those after the branch are for weights that are not finite.
     assert ops.count("contract") == 4 and "cond" in ops and "gather" not in ops
+
+
+def _product(a, b):
+    return (a[:, None, :] * b[None]).sum(axis=2)
+
+
+def test_gradients_of_sums_of_products_are_products():
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((24, 30)), rng.standard_normal((20, 30))
+    g = tracejit.grad(lambda a, b: np.sum(_product(a, b) ** 2) / 2, argnums=(0, 1))
+    got = g(a, b)
+    np.testing.assert_allclose(got[0], a @ b.T @ b, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got[1], (a @ b.T).T @ a, rtol=1e-12, atol=1e-12)
+    assert fused_ops(tracejit.jit(g), a, b).count("contract") == 3
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_cotangents_of_zero_reach_nothing_through_what_is_not_finite(bad):
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((24, 30)), rng.standard_normal((20, 30))
+    b[3, 7], a[5, 2] = bad, bad
+    weights = rng.standard_normal((24, 20))
+    weights[:, 3], weights[5] = 0.0, 0.0
+    g = tracejit.grad(lambda a, b: np.sum(weights * _product(a, b)), argnums=(0, 1))
+    clean = np.nan_to_num(a, nan=0, posinf=0, neginf=0), np.nan_to_num(b, nan=0, posinf=0, neginf=0)
+    got = g(a, b)
+    np.testing.assert_allclose(got[0], weights @ clean[1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got[1], weights.T @ clean[0], rtol=1e-12, atol=1e-12)
+    weights[2, 3] = 1.0
+    got = g(a, b)
+    assert not np.isfinite(got[0][2, 7]) and np.isfinite(np.delete(got[0], 7, axis=1)).all()
+
+
+def test_sums_of_sums_of_products_are_one():
+    def f(a, b):
+        return (a[:, :, None, None] * b[:, None]).sum(axis=2).sum(axis=0)
+
+    rng = np.random.default_rng(7)
+    a, b = rng.standard_normal((9, 12)), rng.standard_normal((9, 8, 11))
+    jitted = tracejit.jit(f, strict=True)
+    np.testing.assert_allclose(jitted(a, b), f(a, b), rtol=1e-12, atol=1e-12)
+    g = tracejit.grad(lambda a, b: np.sum(np.sin(f(a, b))), argnums=(0, 1))
+    step = 1e-6 * rng.standard_normal(a.shape)
+    ahead, behind = np.sum(np.sin(f(a + step, b))), np.sum(np.sin(f(a - step, b)))
+    np.testing.assert_allclose((g(a, b)[0] * step).sum(), (ahead - behind) / 2, rtol=1e-6)
 
 
 def test_infinite_weights_reach_no_element_that_they_do_not_multiply():

@@ -10,21 +10,26 @@ elements at places that are linear in loop axes. Operands that BLAS takes as the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tracejit.ir.axis_groups import row_steps
 from tracejit.ir.dims import Dim, prod, symbol, total
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.ops.array.contraction import Contract
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.passes.analysis.affine_places import LoopAxes, origin
+from tracejit.passes.analysis.regions import copied
 from tracejit.passes.simplify.contraction_orders import in_reading_order
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.few_terms import emit_contraction, has_few_terms
+from tracejit.passes.simplify.finite_guards import Guarded, as_they_were, emit_guarded
 from tracejit.passes.simplify.inside_gathers import inside_gather
 from tracejit.passes.simplify.products import Factor, factors, places
 from tracejit.passes.simplify.window_sums import sum_of_windows
@@ -40,30 +45,39 @@ _FEWEST = 4
 
 def contractions(graph: Graph) -> Graph:
     """`graph` with products of views of arrays computed from those arrays."""
-    made: dict[Value, Node] = {}
+    known = _Known(Counter((*(v for n in graph.nodes for v in n.inputs), *graph.outputs)))
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         begin = len(builder.nodes)
-        outputs = _rewritten(builder, node, made) or keep(builder, node)
+        outputs = _rewritten(builder, node, known) or keep(builder, node)
         for new in builder.nodes[begin:]:
-            made.update(dict.fromkeys(new.outputs, new))
+            known.made.update(dict.fromkeys(new.outputs, new))
+        for old, v in zip(node.outputs, outputs, strict=True):
+            known.reads[v] = known.reads[old]
         return outputs
 
     new = replay(graph, emit, region=contractions)
     return in_reading_order(new if new is graph else dce(new))
 
 
-def _rewritten(
-    builder: GraphBuilder, node: Node, made: dict[Value, Node]
-) -> tuple[Value, ...] | None:
+@dataclass
+class _Known:
+    """How often values are read, the nodes so far by what they make, and which are guarded."""
+
+    reads: Counter[Value]
+    made: dict[Value, Node] = field(default_factory=dict)
+    guarded: dict[Value, Guarded] = field(default_factory=dict)
+
+
+def _rewritten(builder: GraphBuilder, node: Node, known: _Known) -> tuple[Value, ...] | None:
     if isinstance(node.op, MatMul):
-        return _contracted(builder, node, made)
+        return _contracted(builder, node, known.made)
     if isinstance(node.op, ReduceSum):
-        return _of_sum(builder, node, made)
+        return _of_sum(builder, node, known)
     if isinstance(node.op, ScatterApply):
-        return sum_of_windows(builder, node, made)
+        return sum_of_windows(builder, node, known.made, known.guarded)
     if isinstance(node.op, Gather) and "inside" not in node.attrs:
-        return inside_gather(builder, node, made)
+        return inside_gather(builder, node, known.made)
     return None
 
 
@@ -106,38 +120,90 @@ def _shaped(builder: GraphBuilder, node: Node, value: Value) -> tuple[Value, ...
     return builder.emit(OPS["reshape"], (value,), {"shape": out.shape}, where=node.where)
 
 
-def _of_sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Value, ...] | None:
-    """A sum of products where each operand has axes of its own, or the terms are few."""
+def _of_sum(builder: GraphBuilder, node: Node, known: _Known) -> tuple[Value, ...] | None:
+    """A sum of products where each operand has axes of its own, or the terms are few.
+
+    One of such a sum is the sum over all axes of both.
+    """
     (v,), (out,) = node.inputs, node.outputs
     assert isinstance(v.type, ArrayType) and isinstance(out.type, ArrayType)
     count = v.type.size
-    if v.type.dtype not in _DTYPES or (isinstance(count, int) and count < _FEW):
+    if v.type.dtype not in _DTYPES or not out.type.is_c:
         return None
-    axes = LoopAxes()
+    axes, made = LoopAxes(), known.made
     own = [axes.add(n) for n in v.type.shape]
     product, index = origin(v, tuple(map(symbol, own)), axes, made)
-    multiplied = made.get(product)
-    if multiplied is None or multiplied.op.name != "multiply":
+    # Where neighbours in memory are not added to each other NumPy adds one after another, too.
+    wide = bool(node.attrs.get("wide", True)) and v.type.order[-1] in node.attrs["axes"]
+    alone = known.reads[product] == known.reads[v] == 1
+    behind = known.guarded.get(product)
+    if behind is not None:
+        product, index = origin(behind.value, index, axes, made)
+    source = made.get(product)
+    inner: list[str] = []
+    if source is not None and isinstance(source.op, Contract):
+        if not alone or bool(source.attrs.get("wide", False)) != wide:
+            return None
+        operands, inner = factors(source, index, axes, made)
+    elif source is None or source.op.name not in ("multiply", "multiply_no_nan"):
         return None
-    operands = [origin(x, index, axes, made) for x in multiplied.inputs]
-    if not all(isinstance(x.type, ArrayType) for x, _ in operands):
+    elif isinstance(count, int) and count < _FEW:
+        return None
+    elif all(isinstance(x.type, ArrayType) for x in source.inputs):
+        operands = [Factor(*origin(x, index, axes, made), index) for x in source.inputs]
+    else:
         return None
     leaves = [s for k, n in enumerate(own) if k not in node.attrs["axes"] for s in axes.leaves(n)]
     summed = [s for k, n in enumerate(own) if k in node.attrs["axes"] for s in axes.leaves(n)]
-    left, right = (places(at, [*leaves, *summed], axes) for _, at in operands)
+    summed += [leaf for name in inner for leaf in axes.leaves(name)]
+    left, right = (places(x.index, [*leaves, *summed], axes) for x in operands)
     if left is None or right is None or not summed:
         return None
-    attrs = {
+    attrs: Attrs = {
         "shape": tuple(axes.sizes[s] for s in leaves),
         "summed": tuple(axes.sizes[s] for s in summed),
         "left": left,
         "right": right,
-        "wide": bool(node.attrs.get("wide", True)),
+        "wide": wide,
     }
-    if not (has_few_terms(attrs) or _is_product_of_matrices(attrs)):
-        return None
-    value = emit_contraction(builder, [x for x, _ in operands], attrs, node.where)
-    return _shaped(builder, node, value)
+    is_matrix_product = _is_product_of_matrices(attrs)
+    sources = [x.source for x in operands]
+    if source.op.name == "multiply_no_nan":
+        behind = Guarded(product, sources[1:], source, node)
+    if behind is None:
+        if not (has_few_terms(attrs) or is_matrix_product):
+            return None
+        return _shaped(builder, node, emit_contraction(builder, sources, attrs, node.where))
+    return _guarded(builder, node, sources, attrs, behind, known) if is_matrix_product else None
+
+
+def _guarded(
+    builder: GraphBuilder,
+    node: Node,
+    sources: Sequence[Value],
+    attrs: Attrs,
+    behind: Guarded,
+    known: _Known,
+) -> tuple[Value, ...]:
+    """The sum as a contraction if that is right for the values that there are."""
+
+    def write(inner: GraphBuilder, given: Sequence[Value]) -> Value:
+        (value,) = inner.emit(OPS["contract"], given, attrs, where=node.where)
+        return _shaped(inner, node, value)[0]
+
+    steps = [d for side in ("left", "right") for o, steps in attrs[side] for d in (o, *steps)]
+    dims = [*attrs["shape"], *attrs["summed"], *steps]
+    before = as_they_were(known.made, known.guarded)
+    given = builder, node, sources, behind.finite, behind.product, before, dims
+    out = emit_guarded(*given, write)
+    # What a sum of this one, or an update by it, may be made of.
+    aside = GraphBuilder("aside", ())
+    value = write(aside, sources)
+    for made in aside.nodes:
+        known.made.update(dict.fromkeys(made.outputs, made))
+    as_it_was = copied(node, outputs=[out])
+    known.guarded[out] = Guarded(value, behind.finite, behind.product, as_it_was)
+    return (out,)
 
 
 def _is_product_of_matrices(attrs: Attrs) -> bool:

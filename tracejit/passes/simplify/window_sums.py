@@ -15,17 +15,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tracejit.ir.dims import free_symbols, symbol
-from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value
+from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import DTYPES, ArrayType, type_sizes
+from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.ops.array.creation import Constant
-from tracejit.ops.array.shape import BroadcastTo, Reshape, Transpose
+from tracejit.ops.array.shape import BroadcastTo, Transpose
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, digits, indexed, origin
 from tracejit.passes.simplify.few_terms import emit_contraction
+from tracejit.passes.simplify.finite_guards import Guarded, as_they_were, emit_guarded
 from tracejit.passes.simplify.products import Factor, factors, is_product, multiplied
 from tracejit.passes.simplify.window_solver import Found, Solver
 
@@ -33,9 +34,15 @@ __all__ = ["sum_of_windows"]
 
 
 def sum_of_windows(
-    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+    builder: GraphBuilder,
+    node: Node,
+    made: dict[Value, Node],
+    guarded: Mapping[Value, Guarded],
 ) -> tuple[Value, ...] | None:
-    """The update as contractions; None where it is not certain what it adds up."""
+    """The update as contractions; None where it is not certain what it adds up.
+
+    `guarded` are products that are contractions where some values are finite.
+    """
     base, values, *indices = node.inputs
     t, v = base.type, values.type
     assert isinstance(t, ArrayType) and isinstance(v, ArrayType)
@@ -47,6 +54,9 @@ def sum_of_windows(
     own = tuple(symbol(axes.add(n)) for n in v.shape)
     targets = indexed(indices, t, own, axes, made)
     product, index = origin(values, own, axes, made)
+    behind = guarded.get(product)
+    if behind is not None:
+        product, index = origin(behind.value, index, axes, made)
     source = made.get(product)
     if targets is None or source is None or not is_product(source, made):
         return None
@@ -56,9 +66,17 @@ def sum_of_windows(
     if found is None:
         return None
     plan = _Plan(node, whole, operands, found)
-    if not plan.padded():
-        return (plan.write(builder, [x.source for x in operands]),)
-    return (_guarded(builder, node, multiplied(source, made) or source, plan, made),)
+    sources = [x.source for x in operands]
+    finite = [sources[1 - k] for k in plan.padded()]
+    if behind is not None:
+        finite += behind.finite
+        source = behind.product
+    elif not finite:
+        return (plan.write(builder, sources),)
+    factor = multiplied(source, made) or source
+    before = as_they_were(made, guarded)
+    given = builder, node, sources, finite, factor, before, plan.dims()
+    return (emit_guarded(*given, plan.write),)
 
 
 def _unflattened(t: ArrayType, targets: Index, axes: LoopAxes) -> tuple[ArrayType, Index]:
@@ -101,6 +119,15 @@ class _Plan:
     def padded(self) -> list[int]:
         """The operands that get a frame."""
         return [k for k in (0, 1) if self.found.frames[k]]
+
+    def dims(self) -> list[Dim]:
+        """All that is read of sizes."""
+        parts = self.found.parts
+        places = [place for p in parts for place in (*p.left, *p.right)]
+        loops = [d for p in parts for d in (*p.sizes, *p.summed)]
+        steps = [d for offset, steps in places for d in (offset, *steps)]
+        frames = [d for f in self.found.frames for ends in f.values() for d in ends]
+        return [*self.t.shape, *loops, *steps, *frames]
 
     def write(self, builder: GraphBuilder, sources: Sequence[Value]) -> Value:
         """The result, as a node of `builder`."""
@@ -174,90 +201,3 @@ def _zeros(builder: GraphBuilder, t: ArrayType) -> Value:
     kind = "f32" if t.dtype == DTYPES["f32"] else "f64"
     (zero,) = builder.emit(OPS["constant"], (), {"value": 0.0, "type": kind})
     return builder.one(OPS["broadcast_to"], (zero,), shape=t.shape)
-
-
-def _guarded(
-    builder: GraphBuilder, node: Node, product: Node, plan: _Plan, made: dict[Value, Node]
-) -> Value:
-    """The sums if what the frame's zeros are multiplied by is finite, else the update itself."""
-    sources = [x.source for x in plan.operands]
-    against = {1 - k for k in plan.padded()}
-    certain: Value | None = None
-    for k in sorted(against):
-        finite = builder.one(OPS["isfinite"], (sources[k],))
-        t = finite.type
-        assert isinstance(t, ArrayType)
-        everywhere = builder.one(OPS["reduce_all"], (finite,), axes=tuple(range(t.ndim)))
-        number = builder.one(OPS["read_item"], (everywhere,), at=())
-        both = () if certain is None else (certain, number)
-        certain = builder.one(OPS["logical_and"], both) if both else number
-    assert certain is not None
-    slow = _Slice(node, product, made)
-    captured = list(dict.fromkeys([*sources, *slow.read]))
-    sizes: set[str] = set()
-    for v in captured:
-        sizes |= type_sizes(v.type)
-    sizes |= slow.sizes | type_sizes(plan.t)
-    for part in plan.found.parts:
-        for d in (*part.sizes, *part.summed):
-            sizes |= free_symbols(d)
-        for offset, steps in (*part.left, *part.right):
-            sizes |= free_symbols(offset).union(*map(free_symbols, steps))
-    regions: list[Graph] = []
-    for name in ("sums", "windows"):
-        inner = GraphBuilder(name, sorted(sizes))
-        given = {v: inner.input(v.type, v.name) for v in captured}
-        if name == "sums":
-            result = plan.write(inner, [given[v] for v in sources])
-        else:
-            result = slow.write(inner, given)
-        regions.append(inner.build((result,)))
-    names = tuple(map(symbol, sorted(sizes)))
-    attrs: Attrs = {"sizes": (names, names), "unlikely": 1}
-    operands = (certain, *captured)
-    (out,) = builder.emit(
-        OPS["cond"], operands, attrs, regions=(regions[0], regions[1]), where=node.where
-    )
-    return out
-
-
-class _Slice:
-    """What an update is computed from: the product, views of it, and indices."""
-
-    def __init__(self, node: Node, product: Node, made: dict[Value, Node]) -> None:
-        self.node = node
-        found: dict[Node, None] = {}
-        self.read: dict[Value, None] = {}
-        behind = set(product.inputs)
-        stack = [(v, False) for v in reversed(node.inputs)]
-        seen: set[Value] = set()
-        while stack:
-            v, done = stack.pop()
-            inner = made.get(v)
-            if done and inner is not None:
-                found[inner] = None
-            elif v not in seen:
-                seen.add(v)
-                moves = inner is not None and isinstance(
-                    inner.op, (BroadcastTo, Reshape, Transpose)
-                )
-                if inner is None or inner.regions or (v in behind and not moves):
-                    self.read[v] = None
-                    continue
-                if v in behind:
-                    behind.update(inner.inputs)
-                stack += [(v, True), *((x, False) for x in reversed(inner.inputs))]
-        self.nodes = list(found)
-        self.sizes: set[str] = set().union(node.sizes(), *(n.sizes() for n in self.nodes))
-        for n in self.nodes:
-            for v in n.outputs:
-                self.sizes |= type_sizes(v.type)
-
-    def write(self, builder: GraphBuilder, given: dict[Value, Value]) -> Value:
-        """The update, as a node of `builder`."""
-        table = dict(given)
-        for n in (*self.nodes, self.node):
-            inputs = [table[v] for v in n.inputs]
-            outputs = builder.emit(n.op, inputs, n.attrs, where=n.where)
-            table.update(zip(n.outputs, outputs, strict=True))
-        return table[self.node.outputs[0]]
