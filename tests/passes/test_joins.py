@@ -130,3 +130,70 @@ def test_gradients_of_columns_are_columns_of_one_kernel() -> None:
     assert np.allclose(by_p, np.cross(q, w)) and np.allclose(by_q, np.cross(w, p))
     text = gradient.lower(p, q, w).text("fuse")
     assert text.count(" fusion(") == 2 and "update_slice" not in text
+
+
+def scaled(p, q):
+    c = np.concatenate((p[:1] + q[:1], p[1:] - q[1:], q[:2]))
+    return np.where(c > 0.5, 0.0, 2.0)
+
+
+def of_two_joins(p, q):
+    return np.concatenate((p, q[1:])) * np.concatenate((p[1:], q))
+
+
+def stored_between(p, q):
+    c = np.concatenate((p, q))
+    q[:] = -1.0
+    return c * q[0] + np.concatenate((q, p))
+
+
+def read_twice(p, q):
+    c = np.concatenate((p, q))
+    return c * 2.0, c[1:] - c[:-1]
+
+
+def of_other_orders(p, q):
+    return np.concatenate((p.T, q.T), axis=1) * np.ones((p.shape[1], 2 * len(p)))
+
+
+def widened(p, q):
+    return np.concatenate((p > 0.5, q > 0.2)) + p[0]
+
+
+def with_empty_parts(p, q):
+    return np.concatenate((p[:0], q, p[len(p) :])) / (p - p)
+
+
+THROUGH = [scaled, of_two_joins, stored_between, read_twice, of_other_orders, widened]
+
+
+@pytest.mark.parametrize("f", [*THROUGH, with_empty_parts])
+def test_elementwise_work_on_joins(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    for n in (5, 40, 7):  # the last two with a size symbol
+        for columns in (3, 20):
+            p, q = RNG.random((n, columns)), RNG.random((n, columns))
+            p[0, 1], q[-1, 2], q[0, 0], p[1, 1] = np.nan, -np.inf, -0.0, np.inf
+            with np.errstate(all="ignore"):
+                found, want = jitted(p.copy(), q.copy()), f(p.copy(), q.copy())
+            for x, y in zip(
+                *(r if isinstance(r, tuple) else (r,) for r in (found, want)), strict=True
+            ):
+                assert x.dtype == y.dtype and x.strides == y.strides
+                assert np.array_equal(x, y, equal_nan=True)
+                assert np.array_equal(np.signbit(x), np.signbit(y)) or np.isnan(y).any()
+    assert not jitted.report().fallbacks
+
+
+def test_one_kernel_computes_the_parts_of_a_join() -> None:
+    p, q = RNG.random((6, 20)), RNG.random((6, 20))
+    for f in (scaled, of_other_orders):
+        assert tracejit.jit(f).lower(p, q).text("fuse").count(" fusion(") == 1
+
+    def limited(x: Any, w: Any) -> Any:
+        slope = x[1:] - x[:-1]
+        return np.sum(w * np.diff(np.where(slope * x[1:] > 0.0, 0.0, slope), axis=0))
+
+    x, w = RNG.random((30, 20)), RNG.random((28, 20))
+    text = tracejit.grad(limited).lower(x, w).text("fuse")
+    assert text.count("concatenate(") == 2 and text.count(" fusion(") == 2

@@ -84,3 +84,20 @@ def test_arithmetic_is_computed_again() -> None:
 def test_what_costs_more_than_memory_is_stored() -> None:
     assert kernels(smooth_exponentials, (40, 50)) == 2
     assert 2 <= kernels(deep, (60, 50)) <= 9
+
+
+def framed(x: Any) -> Any:
+    """Negative sums in the middle and, of some rows and columns, around it."""
+    y = -np.cumsum(x, axis=0)
+    out = np.zeros((len(x) + 4, x.shape[1] + 4))
+    out[2:-2, 2:-2] = y
+    for k, place in enumerate((0, 1, -1, -2)):
+        out[place, 2:-2] = y[k]
+        out[2:-2, place] = y[:, k]
+    return out
+
+
+def test_small_parts_are_cheap_to_compute_again() -> None:
+    x = np.random.default_rng(4).random((30, 40))
+    np.testing.assert_array_equal(tracejit.jit(framed)(x), framed(x))
+    assert tracejit.jit(framed).lower(x).text("fuse").count("negative(") == 9

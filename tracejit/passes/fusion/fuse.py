@@ -40,6 +40,7 @@ from tracejit.passes.fusion.rematerialize import worth_storing
 from tracejit.passes.fusion.schedule import Group, Schedule
 from tracejit.passes.fusion.splats import duplicate_splats
 from tracejit.passes.fusion.store_to_load import read_updated
+from tracejit.passes.fusion.through_joins import through_joins
 from tracejit.passes.fusion.views import renames
 
 __all__ = ["fuse"]
@@ -250,7 +251,7 @@ class _Fuser:
 
 def fuse(graph: Graph) -> Graph:
     """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
-    graph = duplicate_splats(joins(_fuse_regions(graph)))
+    graph = duplicate_splats(through_joins(joins(_fuse_regions(graph))))
     fuser = _Fuser(graph)
     roots = fuser.roots()
     # A kernel that has less to compute may let another one read what it had kept alive.

@@ -10,12 +10,14 @@ matters of it is carried along, such as the last of the groups that have to be f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.types import type_sizes
+from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.fusable import EXPENSIVE, is_literal, is_root_op, space
@@ -24,6 +26,8 @@ from tracejit.passes.analysis.order import Order
 __all__ = ["Group", "Schedule"]
 
 _Key = tuple[object, ...]
+#: More kernels than these compute a value for each of its elements, or so.
+_FEW = 32
 
 
 @dataclass
@@ -179,10 +183,15 @@ class Schedule:
 
         What is made of one of them may be cheap enough by then.
         """
-        where = self._where(roots, group_of)
+        where, computed = self._where(roots, group_of)
 
         def again(n: Node) -> bool:
-            return n in where and cost_of(n) * (where[n].bit_count() - 1) >= EXPENSIVE
+            if n not in where:
+                return False
+            times, size = float(where[n].bit_count()), _size(n.outputs[0])
+            if n in computed and 0 < size < math.inf:
+                times = sum(computed[n].values()) / size
+            return cost_of(n) * (times - 1) >= EXPENSIVE
 
         def is_inner(n: Node) -> bool:
             """Of a chain that nothing else reads only the outermost: storing it spares the rest."""
@@ -200,14 +209,39 @@ class Schedule:
                 out.add(n)
         return out
 
-    def _where(self, roots: set[Node], group_of: Mapping[Node, Group]) -> dict[Node, int]:
-        """The groups that compute a node in registers, as the bits of a number."""
+    def _where(
+        self, roots: set[Node], group_of: Mapping[Node, Group]
+    ) -> tuple[dict[Node, int], dict[Node, dict[int, float]]]:
+        """The groups that compute a node in registers, as the bits of a number; and where they are
+        few, by group, how many of its elements each computes.
+        """
         where: dict[Node, int] = {}
+        computed: dict[Node, dict[int, float]] = {}
         for n in reversed(self.graph.nodes):
             if n not in roots and n not in where:
                 continue
             own = 1 << group_of[n].index if n in roots else where[n]
+            most = {group_of[n].index: _computed(n)} if n in roots else computed.get(n, {})
             for p in self._inner(n, roots):
-                if not is_literal(p):
-                    where[p] = where.get(p, 0) | own
-        return where
+                if is_literal(p):
+                    continue
+                where[p] = where.get(p, 0) | own
+                if where[p].bit_count() > _FEW:
+                    computed.pop(p, None)
+                    continue
+                all_, counts = _size(p.outputs[0]), computed.setdefault(p, {})
+                for g, count in most.items():
+                    counts[g] = min(counts.get(g, 0.0) + count, all_)
+        return where, computed
+
+
+def _computed(root: Node) -> float:
+    """The elements that the kernel of a root computes; of an update, only what is new."""
+    if isinstance(root.op, (Reduction, UpdateSlice)):
+        return _size(root.inputs[isinstance(root.op, UpdateSlice)])
+    return math.inf if is_root_op(root) else _size(root.outputs[0])
+
+
+def _size(v: Value) -> float:
+    size = v.type.size if isinstance(v.type, ArrayType) else None
+    return size if isinstance(size, int) else math.inf

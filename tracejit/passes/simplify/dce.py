@@ -15,7 +15,7 @@ so does one with effects. What a loop carries goes when nothing but its next val
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tracejit.ir.dims import minimum
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
@@ -62,36 +62,38 @@ def _without_unread(graph: Graph) -> Graph:
 
 
 def _without_overwritten(graph: Graph) -> Graph:
-    """`graph` whose updates read past those that they overwrite, which nothing else reads.
+    """`graph` whose updates read past those that later ones overwrite, which nothing else reads.
 
-    update(update(x, v, region), w, region) -> update(x, w, region)
+    a = update(x, v, region); b = update(a, u, other); c = update(b, w, region)
+    ->  b = update(x, u, other); c = update(b, w, region)
     """
-    producer, readers = graph.producers(), Counter(graph.outputs)
+    readers = Counter(graph.outputs)
     for node in graph.nodes:
         readers.update(node.inputs)
+    #: For an array that stores have made, each read by the next one alone: the last at each place.
+    stores: dict[Value, dict[object, Node]] = {}
+    below: dict[Value, Value] = {}
+    for node in graph.nodes:
+        if not isinstance(node.op, (UpdateSlice, WriteItem)) or len(node.inputs) != 2:
+            continue
+        x, (out,) = node.inputs[0], node.outputs
+        made = stores.pop(x, {}) if readers[x] == 1 else {}
+        place = (node.op, *sorted(node.attrs.items()))
+        if (overwritten := made.get(place)) is not None:
+            below[overwritten.outputs[0]] = overwritten.inputs[0]
+        made[place] = node
+        stores[out] = made
+    if not below:
+        return graph
     nodes = []
     for node in graph.nodes:
-        below = _below(node, producer, readers)
-        if below is not None:
-            node = copied(node, inputs=(below, *node.inputs[1:]))
-            producer.update(dict.fromkeys(node.outputs, node))
+        if node.inputs and node.inputs[0] in below:
+            x = node.inputs[0]
+            while x in below:
+                x = below[x]
+            node = copied(node, inputs=(x, *node.inputs[1:]))
         nodes.append(node)
-    same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
-    return graph if same else with_nodes(graph, nodes)
-
-
-def _below(
-    node: Node, producer: Mapping[Value, Node], readers: Mapping[Value, int]
-) -> Value | None:
-    """The array below all updates of the same elements that nothing but `node` reads."""
-    if not isinstance(node.op, (UpdateSlice, WriteItem)) or len(node.inputs) != 2:
-        return None
-    x = node.inputs[0]
-    while readers[x] == 1 and (made := producer.get(x)) is not None:
-        if made.op is not node.op or made.attrs != node.attrs or len(made.inputs) != 2:
-            break
-        x = made.inputs[0]
-    return None if x is node.inputs[0] else x
+    return with_nodes(graph, nodes)
 
 
 class _Plan:
