@@ -28,6 +28,8 @@ __all__ = [
 
 #: Of elements of one dtype, added up in it, or of singles in doubles.
 _KINDS = {"f32": ("f32", False), "f64": ("f64", False), "f32wide": ("f32", True)}
+#: Bytes of the widest vector, and rows from which on they had better be columns beside few.
+_VECTOR, _MANY = 64, 32
 #: Function name -> its parameters' types: the contraction itself, and what fills its tables.
 CONTRACTIONS: dict[str, list[str]] = {
     **{f"tj_contract_{kind}": [p for p, _ in PARAMETERS] for kind in _KINDS},
@@ -82,10 +84,21 @@ def loop_axes(node: Node) -> tuple[bool, list[int], list[int], list[int], list[i
     batches = [k for k in wide if k in moved[0] and k in moved[1]]
     rest = [k for k in wide if k not in batches]
     turned = bool(rest) and rest[-1] in moved[0]
+    if _is_narrow(node, [k for k in rest if (k in moved[0]) == turned]):
+        others = prod([shape[k] for k in rest if (k in moved[0]) != turned])
+        turned ^= not isinstance(others, int) or others >= _MANY
     rows_of = moved[1] if turned else moved[0]
     rows = [k for k in rest if k in rows_of]
     columns = [k for k in rest if k not in rows]
     return turned, batches, rows, columns, [len(shape) + k for k in range(len(summed))]
+
+
+def _is_narrow(node: Node, columns: list[int]) -> bool:
+    """Whether the columns fill no more than half of a vector."""
+    t = node.outputs[0].type
+    assert isinstance(t, ArrayType)
+    count = prod([node.attrs["shape"][k] for k in columns])
+    return isinstance(count, int) and 2 * count * t.dtype.itemsize <= _VECTOR
 
 
 def contraction_scratch(node: Node) -> list[Dim]:
