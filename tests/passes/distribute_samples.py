@@ -275,10 +275,10 @@ def behind_an_element_that_is_read(a: Any, x: Any, y: Any, begin: int, end: int)
 
 
 Function = Callable[..., None]
-#: How many updates of columns are made in front.
-UPDATES: list[tuple[Function, int]] = [
-    (rank_one, 1),
-    (scaled_backwards, 1),
+#: How many updates of columns are made in front; None where no loop is left by then.
+UPDATES: list[tuple[Function, int | None]] = [
+    (rank_one, None),
+    (scaled_backwards, None),
     (read_before, 0),
     (read_after, 1),
     (next_is_read, 0),
@@ -286,9 +286,9 @@ UPDATES: list[tuple[Function, int]] = [
     (changing_addend, 0),
     (of_the_column_before, 0),
     (of_the_mirrored_column, 0),
-    (of_another_column, 1),
-    (stored_and_added_to, 1),
-    (of_its_own_sum, 1),
+    (of_another_column, None),
+    (stored_and_added_to, None),
+    (of_its_own_sum, None),
     (below_the_diagonal, 0),
     (beside_other_stores, 1),
     (across_other_stores, 0),
@@ -305,18 +305,18 @@ UPDATES: list[tuple[Function, int]] = [
     (behind_an_element_that_is_read, 0),
 ]
 #: How many sums are.
-CASES: list[tuple[Function, int]] = [
-    (columns, 0),  # No loop is left by then.
-    (backwards, 1),
-    (row_by_columns, 1),
-    (lower_and_upper, 1),
+CASES: list[tuple[Function, int | None]] = [
+    (columns, None),
+    (backwards, None),
+    (row_by_columns, None),
+    (lower_and_upper, 0),
     (own_column, 1),
     (column_of_before, 0),
     (column_of_behind, 1),
     (mirrored_column, 0),
     (stored_elsewhere, 0),
     (row_that_is_stored, 0),
-    (column_that_is_stored, 1),
+    (column_that_is_stored, None),
     (rows_beside_it, 1),
     (rows_that_overlap, 0),
     (shorter_and_shorter, 0),
@@ -324,5 +324,5 @@ CASES: list[tuple[Function, int]] = [
     (until_it_is_large, 0),
     (of_several, 2),
     (sum_behind_a_store, 0),
-    (sum_beside_a_store, 1),
+    (sum_beside_a_store, None),
 ]

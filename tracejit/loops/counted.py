@@ -10,6 +10,8 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import shape_of
 from tracejit.ops.array.creation import Constant, DimValue
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.shape import Reshape
 from tracejit.ops.control.regions import WhileLoop
 from tracejit.ops.python.comparisons import PyLess
 
@@ -47,6 +49,23 @@ class Counted:
         if not free_symbols(end) <= set(given) or not all(map(_is_plain, body.nodes)):
             return None
         return cls(node, substitute(end, given))
+
+    def unchanged(self, v: Value) -> Value:
+        """The value that `v` is another name of, by reshapes that change nothing."""
+        while (node := self.producer.get(v)) is not None and isinstance(node.op, Reshape):
+            if node.inputs[0].type != v.type or "assume" in node.attrs:
+                break
+            v = node.inputs[0]
+        return v
+
+    def stored(self, v: Value) -> tuple[Value, list[Node]]:
+        """The array that slices are stored into to give `v`, and the stores, the last first."""
+        stores: list[Node] = []
+        v = self.unchanged(v)
+        while (node := self.producer.get(v)) is not None and isinstance(node.op, UpdateSlice):
+            stores.append(node)
+            v = self.unchanged(node.inputs[0])
+        return v, stores
 
     def live(self) -> list[Node]:
         """The nodes of the body that its results are made of."""

@@ -2,11 +2,13 @@
 
     for i in range(n): patches[:, i] = x[:, i:i + m]         patches = x[:, windows], one gather
     for i in range(n): y += x[:, i:i + m] @ w[i]             y += windows as one matrix @ w as one
+    for i in range(k, n): a[:, i] -= q * r[i]                a[:, k:] -= q[:, None] * r[k:]
 
 So no iteration waits for another, a derivative keeps nothing of them, and what reads the result
 may see through to `x`. The loop must count from 0 by 1 and end by its count alone. Each array that
 it carries is stored into, at places that no two iterations share, or is added to; what is stored,
-or added, depends on nothing that is carried.
+or added, depends on what is carried only by the elements that the iteration stores over, or by some
+that none does.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Callable, Container, Sequence
 
 from tracejit.ir.batching import BatchAdaptor
 from tracejit.ir.derivatives import DerivativeBuilder
-from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
+from tracejit.ir.dims import Dim, bounds, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read
 from tracejit.ir.regions import copy_node
 from tracejit.ir.types import (
@@ -108,19 +110,13 @@ class _AtOnce:
     def _result(self, number: int, iterations: _Iterations) -> Value | None:
         """What the loop leaves of an array that it carries."""
         before = self.body.inputs[number]
-        last = self.body.outputs[number]
-        if not isinstance(before.type, ArrayType):
-            return None
-        while isinstance((node := self.loop.producer.get(last)) and node.op, Reshape):
-            assert node is not None
-            if node.inputs[0].type != last.type or "assume" in node.attrs:
-                break
-            last = node.inputs[0]
-        if node is None:
+        last = self.loop.unchanged(self.body.outputs[number])
+        node = self.loop.producer.get(last)
+        if node is None or not isinstance(before.type, ArrayType):
             return None
         start = self.loop.node.inputs[number]
-        if isinstance(node.op, UpdateSlice) and node.inputs[0] is before:
-            return iterations.stored(node, start)
+        if isinstance(node.op, UpdateSlice):
+            return iterations.stored(node, start) if before in iterations.stores else None
         if node.op.name == "add" and before in node.inputs:
             other = node.inputs[1 - node.inputs.index(before)]
             return iterations.added(other, start)
@@ -131,6 +127,16 @@ def _moves(node: Node) -> bool:
     if isinstance(node.op, Elementwise):
         return dtype_of(node.outputs[0].type) == _I64
     return isinstance(node.op, _MOVES)
+
+
+def _place(node: Node) -> tuple[tuple[Dim, ...], tuple[Dim, ...], tuple[int, ...]]:
+    """Where a node reads or stores a slice."""
+    return node.attrs["start"], node.attrs["size"], node.attrs["step"]
+
+
+def _is_natural(d: Dim) -> bool:
+    low, _ = bounds(d, {})
+    return low is not None and low >= 0
 
 
 def _linear(d: Dim, name: str) -> bool:
@@ -149,6 +155,13 @@ class _Iterations:
         outer = loop.node.inputs
         for v, x in zip(loop.body.inputs[loop.carried :], outer[loop.carried :], strict=True):
             self.table[v] = x, False
+        #: Of arrays that are carried and stored into, all at one place: what they begin with, the
+        #: stores, the last first.
+        self.stores: dict[Value, tuple[Value, list[Node]]] = {}
+        for before, last, x in zip(loop.body.inputs, loop.body.outputs, outer, strict=False):
+            base, stores = loop.stored(last)
+            if base is before and len({_place(n) for n in stores}) == 1:
+                self.stores[before] = x, stores
 
     def stored(self, update: Node, start: Value) -> Value | None:
         """The array `start` with what every iteration stores."""
@@ -235,7 +248,11 @@ class _Iterations:
         if v in self.table:
             return self.table[v]
         node = self.loop.producer.get(v)
-        if node is None or not (_moves(node) or products and self._is_product(node)):
+        if node is not None and products and isinstance(node.op, Slice):
+            base, stores = self.loop.stored(node.inputs[0])
+            if base in self.stores:
+                return self._of_stored(node, *self.stores[base], stores)
+        if node is None or not (_moves(node) or products and self._computes(node)):
             return None
         operands = [self._of(x, products) for x in node.inputs]
         found: tuple[Value, bool] | None = None
@@ -246,9 +263,44 @@ class _Iterations:
             self.table[v] = found
         return found
 
-    def _is_product(self, node: Node) -> bool:
-        """Whether a node is a product of matrices, or of the sum of products of two arrays."""
-        if isinstance(node.op, (MatMul, Element)):
+    def _of_stored(
+        self, read: Node, start: Value, stores: Sequence[Node], passed: Sequence[Node]
+    ) -> tuple[Value, bool] | None:
+        """What is read of an array behind the stores `passed`, of all `stores` into it."""
+        place = _place(stores[0])
+        if any(_place(n) != place for n in passed):
+            return None
+        if _place(read) == place and passed:
+            return self._of(passed[0].inputs[1], products=True)
+        if _place(read) != place and not self._apart(read, stores[0]):
+            return None
+        if self._across(*place) is None or not self._keeps_sizes(read.outputs[0].type):
+            return None
+        return self._made(read, [(start, False)])
+
+    def _apart(self, read: Node, store: Node) -> bool:
+        """Whether no iteration stores where any reads: along an axis all stores are beyond."""
+        for axis in zip(*_place(read), *_place(store), strict=True):
+            first, second = self._span(*axis[:3]), self._span(*axis[3:])
+            if first is not None and second is not None:
+                if _is_natural(first[0] - second[1]) or _is_natural(second[0] - first[1]):
+                    return True
+        return False
+
+    def _span(self, start: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
+        """Where the places of all iterations along an axis begin, and where they end."""
+        counter = self.loop.counter
+        move = substitute(start, {counter: symbol(counter) + 1}) - start
+        if step < 1 or not isinstance(move, int) or counter in free_symbols(size):
+            return None
+        first = self._outside(substitute(start, {counter: 0}))
+        last = first + move * (self.loop.trips - 1)
+        low, high = (last, first) if move < 0 else (first, last)
+        return low, high + (self._outside(size) - 1) * step + 1
+
+    def _computes(self, node: Node) -> bool:
+        """Whether a node computes each element from those at its place, or sums of products."""
+        if isinstance(node.op, (Elementwise, MatMul, Element)):
             return True
         if isinstance(node.op, ReduceSum):
             v = node.inputs[0]
@@ -256,11 +308,7 @@ class _Iterations:
                 if not isinstance(made.op, (Reshape, Transpose)):
                     return made.op.name == "multiply"
                 v = made.inputs[0]
-            return False
-        if node.op.name != "multiply":
-            return False
-        operands = [self.loop.producer.get(v) for v in node.inputs]
-        return all(n is None or isinstance(n.op, _MOVES) for n in operands)
+        return False
 
     def _made(
         self, node: Node, operands: Sequence[tuple[Value, bool]]

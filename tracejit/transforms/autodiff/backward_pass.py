@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracejit.ir.derivatives import DerivativeBuilder, Into, Zeroed, differentiable, tangent_type
-from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
+from tracejit.ir.dims import Dim, bounds, free_symbols, substitute, symbol, total
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.regions import Region
@@ -393,22 +393,14 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _are_smaller(values: Sequence[Value], v: Value) -> bool:
-    """Whether saving all `values` takes no more memory than saving `v`, as far as can be told."""
-    if len(values) < 2:
-        return all(_is_smaller(x, v) for x in values)
-    if not isinstance(v.type, ArrayType) or not isinstance(v.type.size, int):
-        return False
-    sizes = [x.type.size if isinstance(x.type, ArrayType) else 1 for x in values]
-    known = [n for n in sizes if isinstance(n, int)]
-    return len(known) == len(sizes) and sum(known) <= v.type.size
+    """Whether saving all `values` takes no more memory than saving `v`, as far as can be told.
 
-
-def _is_smaller(a: Value, b: Value) -> bool:
-    """Whether saving `a` takes no more memory than saving `b`, as far as can be told."""
-    if not isinstance(a.type, ArrayType):
+    A number that is no array is nothing beside another value.
+    """
+    arrays = [x.type.size for x in values if isinstance(x.type, ArrayType)]
+    if len(values) < 2 and not arrays:
         return True
-    if not isinstance(b.type, ArrayType):
+    if not isinstance(v.type, ArrayType):
         return False
-    if isinstance(a.type.size, int) and isinstance(b.type.size, int):
-        return a.type.size <= b.type.size
-    return a.type.size == b.type.size
+    low, _ = bounds(v.type.size - total([*arrays, len(values) - len(arrays)]), {})
+    return low is not None and low >= 0
