@@ -31,7 +31,7 @@ from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.few_terms import emit_contraction, has_few_terms
 from tracejit.passes.simplify.finite_guards import Guarded, as_they_were, emit_guarded
 from tracejit.passes.simplify.inside_gathers import inside_gather
-from tracejit.passes.simplify.products import Factor, factors, places
+from tracejit.passes.simplify.products import Factor, factors, multiplied, places
 from tracejit.passes.simplify.window_sums import sum_of_windows
 
 __all__ = ["contractions"]
@@ -135,7 +135,8 @@ def _of_sum(builder: GraphBuilder, node: Node, known: _Known) -> tuple[Value, ..
     product, index = origin(v, tuple(map(symbol, own)), axes, made)
     # Where neighbours in memory are not added to each other NumPy adds one after another, too.
     wide = bool(node.attrs.get("wide", True)) and v.type.order[-1] in node.attrs["axes"]
-    alone = known.reads[product] == known.reads[v] == 1
+    # What a rewritten node consists of is read by that alone.
+    alone = max(known.reads[product], known.reads[v]) <= 1
     behind = known.guarded.get(product)
     if behind is not None:
         product, index = origin(behind.value, index, axes, made)
@@ -145,14 +146,14 @@ def _of_sum(builder: GraphBuilder, node: Node, known: _Known) -> tuple[Value, ..
         if not alone or bool(source.attrs.get("wide", False)) != wide:
             return None
         operands, inner = factors(source, index, axes, made)
-    elif source is None or source.op.name not in ("multiply", "multiply_no_nan"):
-        return None
-    elif isinstance(count, int) and count < _FEW:
-        return None
-    elif all(isinstance(x.type, ArrayType) for x in source.inputs):
-        operands = [Factor(*origin(x, index, axes, made), index) for x in source.inputs]
     else:
-        return None
+        if source is not None and source.op.name != "multiply_no_nan":
+            source = multiplied(source, made)
+        if source is None or isinstance(count, int) and count < _FEW:
+            return None
+        if not all(isinstance(x.type, ArrayType) for x in source.inputs):
+            return None
+        operands = [Factor(*origin(x, index, axes, made), index) for x in source.inputs]
     leaves = [s for k, n in enumerate(own) if k not in node.attrs["axes"] for s in axes.leaves(n)]
     summed = [s for k, n in enumerate(own) if k in node.attrs["axes"] for s in axes.leaves(n)]
     summed += [leaf for name in inner for leaf in axes.leaves(name)]
