@@ -198,6 +198,12 @@ def test_every_spelling_is_a_contraction_and_so_are_its_gradients(spelling):
         assert "contract" in ops and not {"matmul", "while_loop", "gather"} & set(ops)
 
 
+def test_results_are_computed_where_they_are_to_lie():
+    x, w = np.ones((2, 8, 12, 12), "f4"), np.ones((9, 8, 3, 3), "f4")
+    for spelling in (positions, columns_by_loops):
+        assert fused_ops(tracejit.jit(spelling), x, w) == ["contract"]
+
+
 def test_the_gradient_copies_no_windows():
     x, w = np.ones((2, 8, 12, 12), "f4"), np.ones((9, 8, 3, 3), "f4")
     g = tracejit.grad(lambda x, w: np.sum(windows_einsum(x, w) ** 2), argnums=(0, 1))

@@ -36,6 +36,9 @@ def in_reading_order(graph: Graph) -> Graph:
         outputs = turned or _shaped_once(builder, node, made) or keep(builder, node)
         for new in builder.nodes[begin:]:
             made.update(dict.fromkeys(new.outputs, new))
+        for old, v in zip(node.outputs, outputs, strict=True):
+            if v is not old:
+                readers[v] = readers.get(v, 1) - 1 + readers.get(old, 0)
         return outputs
 
     new = replay(graph, emit)
