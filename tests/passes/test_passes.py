@@ -468,3 +468,15 @@ def test_manager_reports_every_stage_and_names_the_pass_at_fault() -> None:
     broken.__name__ = "cse"
     with pytest.raises(GraphError, match="after the pass cse"):
         run_passes(graph, verify=True, passes=(broken,))
+
+
+def test_sums_over_no_axes_of_one_number() -> None:
+    graph = parse("""def f(x: f64[()], y: f64[()]):
+    a: f64[()] = multiply(x, y)
+    b: f64[()] = reduce_sum(a, axes=())
+    c: f64[()] = reduce_sum(x, axes=())
+    return b, c
+""")
+    given = [np.array(3.0), np.array(-0.5)]
+    out = tuple(evaluate(run_passes(graph, verify=True), given))
+    assert_same(out, (np.array(-1.5), given[0]))

@@ -128,7 +128,7 @@ def _of_sum(builder: GraphBuilder, node: Node, known: _Known) -> tuple[Value, ..
     (v,), (out,) = node.inputs, node.outputs
     assert isinstance(v.type, ArrayType) and isinstance(out.type, ArrayType)
     count = v.type.size
-    if v.type.dtype not in _DTYPES or not out.type.is_c:
+    if v.type.dtype not in _DTYPES or not out.type.is_c or not node.attrs["axes"]:
         return None
     axes, made = LoopAxes(), known.made
     own = [axes.add(n) for n in v.type.shape]
