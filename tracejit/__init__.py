@@ -8,6 +8,8 @@
 compiled and why, and what was not.
 """
 
+import importlib
+
 from tracejit import config, errors, tree
 from tracejit.api import (
     checkpoint,
@@ -58,3 +60,16 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+#: What is imported when it is first asked for.
+_PACKAGES = ("data", "interop", "monitor", "nn", "optim")
+
+
+def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return importlib.import_module(f"tracejit.{name}")
+    raise AttributeError(f"module 'tracejit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PACKAGES})

@@ -6,7 +6,12 @@
 Lists, tuples, dicts, namedtuples and dataclasses are trees; their leaves are arrays and numbers. An
 object of a class of the program's is a tree of its attributes, in which only arrays of real or
 complex floats are leaves, each of them once: its numbers are settings. All else (texts, None,
-functions, an object's integers) is carried along. Compiled functions may call these functions.
+functions, an object's integers) is carried along, and so are arrays that the class names as state:
+
+    class Normalise:
+        __buffers__ = ("mean",)
+
+Compiled functions may call these functions, but for `paths` and `entries`.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["flatten", "leaves", "map", "paths", "unflatten"]
+__all__ = ["entries", "flatten", "leaves", "map", "paths", "unflatten"]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
@@ -55,6 +60,17 @@ def paths(tree: Any) -> list[tuple[str, Any]]:
     from tracejit.frontend.python.trees import named
 
     return named(tree)
+
+
+def entries(tree: Any, buffers: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a tree in order, each with the keys of its path: `("layers", 0, "w")`.
+
+    A leaf to which several paths lead comes once for each of them. With `buffers` the arrays are
+    among them that classes name in `__buffers__`.
+    """
+    from tracejit.frontend.python.trees import entries
+
+    return entries(tree, buffers)
 
 
 def _traced(function: Callable[..., Any], run: Callable[..., Any]) -> None:

@@ -28,6 +28,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("codegen",),
         ("runtime",),
         ("api", "tree"),
+        ("data", "monitor", "nn", "optim"),
+        ("interop",),
         ("demo",),
         ("cli",),
     ),

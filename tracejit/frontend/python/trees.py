@@ -2,7 +2,8 @@
 
 Lists, tuples, dicts, namedtuples and dataclasses hold parts; their leaves are arrays and numbers.
 An instance holds its attributes, and only its arrays of floats are leaves: its numbers are
-settings. An array that several attributes are is one leaf. All else is carried along.
+settings, and what its class names in `__buffers__` is state. An array that several attributes are
+is one leaf. All else is carried along.
 
 The transforms take apart `values`: there, every array of an instance, and every number that NumPy
 gave or that is traced, is a leaf too.
@@ -19,7 +20,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
-from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.instances import buffers_of, is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass, is_namedtuple
 from tracejit.frontend.tracing.raised import Raised, TracedError
@@ -35,6 +36,7 @@ __all__ = [
     "Carried",
     "Leaf",
     "Structure",
+    "entries",
     "fitted",
     "flattened",
     "mapped",
@@ -171,7 +173,10 @@ class _Taker:
         if id(x) not in self._instances:
             names = self._names(x)
             node = self._instances[id(x)] = Branch(type(x), names, [], True, x)
-            node.parts += [self.node(self._attribute(x, n), True) for n in names]
+            buffers = frozenset() if self.values else buffers_of(type(x))
+            for name in names:
+                part = self._attribute(x, name)
+                node.parts.append(Carried(part) if name in buffers else self.node(part, True))
         return self._instances[id(x)]
 
     def _container(
@@ -342,6 +347,25 @@ def mapped(
         columns.append(found)
     call = interpreter.call if interpreter else lambda f, *args: f(*args)
     return rebuilt(structure, [call(f, *x) for x in zip(*columns, strict=True)], interpreter)
+
+
+def entries(tree: Any, buffers: bool) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a tree, and with `buffers` these, each with the keys of each path to it."""
+    leaves, structure = flattened(tree)
+    found: list[tuple[tuple[Any, ...], Any]] = []
+
+    def follow(node: Any, keys: tuple[Any, ...], inside: tuple[Any, ...], is_buffer: bool) -> None:
+        if isinstance(node, Leaf):
+            found.append((keys, leaves[node.number]))
+        elif isinstance(node, Carried) and is_buffer and isinstance(node.value, np.ndarray):
+            found.append((keys, node.value))
+        elif isinstance(node, Branch) and not any(node is outer for outer in inside):
+            names = buffers_of(node.cls) if buffers and node.whole else ()
+            for key, part in zip(node.fields or range(len(node.parts)), node.parts, strict=True):
+                follow(part, (*keys, key), (*inside, node), key in names)
+
+    follow(structure.root, (), (), False)
+    return found
 
 
 def named(tree: Any) -> list[tuple[str, Any]]:

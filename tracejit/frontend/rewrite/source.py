@@ -45,6 +45,8 @@ for _name in __future__.all_feature_names:
 _NESTED = 0x10
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
+#: Folders of this package that hold programs: they are compiled as their callers are.
+_PROGRAMS = tuple(str(Path(PACKAGE) / name) for name in ("nn", "optim"))
 
 
 @lru_cache(maxsize=4096)
@@ -52,6 +54,8 @@ def is_library_file(name: str) -> bool:
     """Whether a file belongs to Python, to an installed package or to the compiler itself."""
     if name.startswith("<frozen"):
         return True
+    if any(Path(name).is_relative_to(root) for root in _PROGRAMS):
+        return False
     paths = sysconfig.get_paths()
     roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
     roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]

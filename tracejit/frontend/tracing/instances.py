@@ -17,6 +17,7 @@ from tracejit.frontend.rewrite.source import is_library_file
 
 __all__ = [
     "HEAP_TYPE",
+    "buffers_of",
     "is_instance",
     "is_own_function",
     "is_own_method",
@@ -44,6 +45,12 @@ def is_instance(x: Any) -> bool:
     if known is None:
         known = _KNOWN[cls] = cls is SimpleNamespace or _is_of_program(cls)
     return known
+
+
+def buffers_of(cls: type) -> frozenset[str]:
+    """The attributes that a class, or one it comes from, names in `__buffers__`: arrays of state,
+    which nobody derives by."""
+    return frozenset(name for base in cls.__mro__ for name in base.__dict__.get("__buffers__", ()))
 
 
 def is_stream(x: Any) -> bool:

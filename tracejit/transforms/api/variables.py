@@ -17,7 +17,7 @@ from tracejit.frontend.control.kinds import parts_of, rebuild
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import has_float_arrays, is_grown
-from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.instances import buffers_of, is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.frontend.tracing.trace import user_line
@@ -208,7 +208,10 @@ class _Finder:
         node = self._seen[id(x)] = _Container(type(x), (), [], x)
         names = list(self.interpreter.state.attribute_names(self.interpreter, x))
         node.keys = tuple(names)
-        node.parts += [self.node(self.interpreter.attribute(x, n), True) for n in names]
+        buffers = buffers_of(type(x))
+        for name in names:
+            part = self.interpreter.attribute(x, name)
+            node.parts.append(_Carried(part) if name in buffers else self.node(part, True))
         if not any(_has_leaf(part, []) for part in node.parts):
             return _Carried(x)
         return node

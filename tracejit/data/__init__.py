@@ -1,0 +1,1 @@
+"""Input: batches of arrays, made ahead by threads and processes, and queues."""

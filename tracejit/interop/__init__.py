@@ -1,0 +1,1 @@
+"""Other packages: tensors, estimators and minimisers around compiled functions."""

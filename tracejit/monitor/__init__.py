@@ -1,0 +1,1 @@
+"""Watching a run: a live line of progress, and events for TensorBoard."""

@@ -1,0 +1,1 @@
+"""Optimisers: plain NumPy on the leaves of a tree, changed in place."""
