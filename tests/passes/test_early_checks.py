@@ -77,6 +77,39 @@ def test_nothing_is_copied(f: Any) -> None:
     assert "undone" not in str(jitted.report())
 
 
+class Averages:
+    """Averages of what it has seen, which are stored before what else a call does may fail."""
+
+    def __init__(self) -> None:
+        self.mean, self.square, self.count = np.zeros(3), np.zeros(3), 0
+
+    def __call__(self, x: Any, picked: Any) -> Any:
+        self.count += 1
+        self.mean += 0.1 * (x.mean(0) - self.mean)
+        self.square += 0.1 * ((x * x).mean(0) - self.square)
+        return (x - self.mean)[np.arange(len(x)), picked] * (1.0 / (1 - 0.9**self.count))
+
+
+def test_whole_arrays_are_stored_behind_checks() -> None:
+    jitted, x = tracejit.jit(Averages.__call__, strict=True), np.arange(12.0).reshape(4, 3)
+    ours, plain = Averages(), Averages()
+    for picked in ([0, 2, 1, -1], [1, 1, 1, 1], [0, 0, 0, 2]):
+        np.testing.assert_allclose(jitted(ours, x, np.array(picked)), plain(x, picked), rtol=1e-14)
+    assert "undone" not in str(jitted.report())
+    for averages, f in ((ours, tracejit.jit(Averages.__call__)), (plain, Averages.__call__)):
+        with pytest.raises(IndexError):
+            f(averages, x, np.array([0, 3, 0, 0]))
+    averages = Averages(), Averages()
+    for each, f in zip(averages, (tracejit.jit(Averages.__call__), Averages.__call__), strict=True):
+        each.count = -1
+        with pytest.raises(ZeroDivisionError):
+            f(each, x, np.array([0, 1, 0, 0]))
+    for a, b in ((ours, plain), averages):
+        np.testing.assert_array_equal(a.mean, b.mean)
+        np.testing.assert_array_equal(a.square, b.square)
+        assert a.count == b.count
+
+
 def test_indices_that_cost_more_than_a_copy() -> None:
     def counted(a: Any, b: Any, i: Any, j: Any) -> Any:
         np.add.at(a, i, 1.0)

@@ -1,26 +1,27 @@
-"""Indices that stores into arguments depend on are checked before the first of these stores.
+"""What can fail without need of a store is done before the first store into an argument.
 
     v = gather(b, j); a1 = scatter_apply(a, v, i); b1 = scatter_apply(b, u, j)
     ->  k = gather(iota(len(b)), j); v = gather(b, k, checked=False)
         a1 = scatter_apply(a, v, i); b1 = scatter_apply(b, u, k, checked=False)
 
 An update checks its own indices before it stores anything. But where another argument has been
-stored into by then, or an element is gathered between stores, the whole array is copied at first,
-to undo them: a table of a million rows for the sake of a few. What is gathered in front is the
-indices themselves, counted from the first element; that others read these keeps the check there.
+stored into by then, element by element or whole, or an element is gathered behind a store, the
+whole array is copied at first, to undo them: a table of a million rows for the sake of a few. What
+is gathered in front is the indices themselves, counted from the first element; that others read
+these keeps the check there. Arithmetic on numbers that may fail (a division by a count of steps) is
+done there, if all that it needs is known by then.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from tracejit.ir.dims import Dim, free_symbols, prod
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.creation import Iota
 from tracejit.ops.array.indexing import Gather, Scatter
 from tracejit.ops.array.scatter_apply import ScatterApply
-from tracejit.passes.analysis.effects import is_barrier
+from tracejit.passes.analysis.effects import is_barrier, may_bail
 from tracejit.passes.analysis.regions import copied, with_nodes
 
 __all__ = ["early_checks"]
@@ -30,16 +31,20 @@ _Place = tuple[Value, Dim]
 
 def early_checks(graph: Graph) -> Graph:
     """`graph` with what updates of its inputs check in front of them."""
+    graph = _numbers_first(graph)
     if not any(map(_places, graph.nodes)):
         return graph
-    updates = list(_updates(graph))
-    wanted = _wanted(graph, updates) if updates else {}
+    stores, readers, _ = _stores(graph)
+    wanted = _wanted(graph, stores, readers) if stores else {}
     if not wanted:
         return graph
+    made = graph.producers()
     nodes: list[Node] = []
     checked: dict[_Place, Value] = {}
 
     def check(place: _Place, node: Node) -> Value:
+        if _is_inside(place, made):
+            return place[0]
         if place not in checked:
             builder = GraphBuilder("checks")
             attrs = {"size": place[1], "dtype": "i64"}
@@ -49,11 +54,11 @@ def early_checks(graph: Graph) -> Graph:
         return checked[place]
 
     for node in graph.nodes:
-        if node is updates[0]:
+        if node is stores[0]:
             for place, reader in wanted.items():
                 check(place, reader)
         places = _places(node)
-        if places and all(p in wanted for p in places):
+        if places and all(p in wanted or _is_inside(p, made) for p in places):
             first = 1 if isinstance(node.op, Gather) else 2
             inputs = (*node.inputs[:first], *(check(p, node) for p in places))
             node = copied(node, inputs=inputs, attrs={**node.attrs, "checked": False})
@@ -61,45 +66,97 @@ def early_checks(graph: Graph) -> Graph:
     return with_nodes(graph, nodes)
 
 
-def _updates(graph: Graph) -> Iterator[Node]:
-    """The updates of inputs, up to an effect: what may fail stays behind those."""
+def _numbers_first(graph: Graph) -> Graph:
+    """`graph` with arithmetic on numbers that may fail in front of the first store, if possible."""
+    stores, _, behind = _stores(graph)
+    made = {v: node for node in behind for v in node.outputs}
+    ready: set[Node] = set()
+    for node in behind:
+        known = node.sizes() <= set(graph.sizes)
+        operands = (made[v] for v in node.inputs if v in made)
+        if known and _is_arithmetic(node) and all(other in ready for other in operands):
+            ready.add(node)
+    moved = _with_operands([node for node in ready if may_bail(node)], made)
+    if not moved:
+        return graph
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node is stores[0]:
+            nodes += [other for other in behind if other in moved]
+        if node not in moved:
+            nodes.append(node)
+    return with_nodes(graph, nodes)
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether a node computes a number of numbers, and does nothing else."""
+    if node.regions or node.binds or is_barrier(node) or node.op.updates:
+        return False
+    return not any(isinstance(v.type, ArrayType) for v in (*node.inputs, *node.outputs))
+
+
+def _with_operands(nodes: list[Node], made: dict[Value, Node]) -> set[Node]:
+    found: set[Node] = set()
+    while nodes:
+        node = nodes.pop()
+        if node not in found:
+            found.add(node)
+            nodes += [made[v] for v in node.inputs if v in made]
+    return found
+
+
+def _stores(graph: Graph) -> tuple[list[Node], list[Node], list[Node]]:
+    """What may store into inputs, up to an effect; what gathers, and all nodes, behind the first.
+
+    What may fail behind an effect stays behind it.
+    """
+    kinds = zip(graph.results, graph.outputs, strict=False)
+    written = {v for kind, v in kinds if kind.startswith("write")}
     roots = set(graph.inputs)
-    found = False
+    stores: list[Node] = []
+    behind: list[Node] = []
     for node in graph.nodes:
         if node.op.updates and node.inputs[0] in roots:
             roots.add(node.outputs[0])
-            found = True
-            yield node
-        elif found and is_barrier(node):
-            return
+            stores.append(node)
+        elif not written.isdisjoint(node.outputs):
+            stores.append(node)
+        elif stores and is_barrier(node):
+            break
+        if stores:
+            behind.append(node)
+    return stores, [node for node in behind if isinstance(node.op, Gather)], behind
 
 
-def _wanted(graph: Graph, updates: list[Node]) -> dict[_Place, Node]:
+def _wanted(graph: Graph, stores: list[Node], readers: list[Node]) -> dict[_Place, Node]:
     """The indices that are to be checked early, with the sizes of their axes, and who reads them.
 
     These are all that may fail behind a store: not the indices of the first update itself.
     """
     made = graph.producers()
     position = {node: k for k, node in enumerate(graph.nodes)}
-    first, known = position[updates[0]], set(graph.sizes)
+    first, known = position[stores[0]], set(graph.sizes)
     found: dict[_Place, Node] = {}
     refused: set[_Place] = set()
-    readers = [n for n in _behind(updates, made) if isinstance(n.op, Gather)]
-    for node in (*readers, *updates[1:]):
+    readers = [*readers, *(n for n in _behind(stores, made) if isinstance(n.op, Gather))]
+    for node in (*readers, *stores[1:]):
         for place in _places(node):
             index, size = place
             source = made.get(index)
             ready = source is None or position[source] < first
-            if ready and free_symbols(size) <= known and _pays(index, updates):
+            if _is_inside(place, made):
+                continue
+            if ready and free_symbols(size) <= known and _pays(index, stores):
                 found.setdefault(place, node)
             else:
                 refused.add(place)
     return {place: node for place, node in found.items() if place not in refused}
 
 
-def _behind(updates: list[Node], made: dict[Value, Node]) -> list[Node]:
+def _behind(stores: list[Node], made: dict[Value, Node]) -> list[Node]:
     """What the new elements of updates are computed of."""
-    stack, seen = [update.inputs[1] for update in updates], dict[Node, None]()
+    stack = [node.inputs[1] for node in stores if node.op.updates]
+    seen = dict[Node, None]()
     while stack:
         node = made.get(stack.pop())
         if node is not None and node not in seen and not node.op.updates:
@@ -122,9 +179,16 @@ def _places(node: Node) -> list[_Place]:
     return list(zip(indices, t.shape, strict=False))
 
 
-def _pays(index: Value, updates: list[Node]) -> bool:
+def _is_inside(place: _Place, made: dict[Value, Node]) -> bool:
+    """Whether the indices count an axis, so that none is outside."""
+    index, size = place
+    assert isinstance(index.type, ArrayType)
+    return index in made and isinstance(made[index].op, Iota) and index.type.size == size
+
+
+def _pays(index: Value, stores: list[Node]) -> bool:
     """Whether reading the indices once more is less than to copy the arrays, if that is known."""
-    arrays = [update.inputs[0].type for update in updates]
+    arrays = [(n.inputs[0] if n.op.updates else n.outputs[0]).type for n in stores]
     assert isinstance(index.type, ArrayType)
     count = prod(index.type.shape)
     rooms = [prod(t.shape) for t in arrays if isinstance(t, ArrayType)]

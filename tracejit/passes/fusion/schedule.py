@@ -37,6 +37,13 @@ class Group:
     key: _Key
     index: int
     roots: list[Node] = field(default_factory=list)
+    #: Whether it may end the run, and whether it may store into an argument.
+    raises: bool = False
+    writes: bool = False
+
+    def takes(self, raises: bool, writes: bool) -> bool:
+        """Whether a root may be computed here: no argument is stored into before a check."""
+        return not (self.raises and writes or self.writes and raises)
 
 
 @dataclass
@@ -71,6 +78,8 @@ class Schedule:
     ) -> None:
         self.graph, self.producer, self.fusable = graph, producer, fusable
         self.consumers, self.order = consumers, order
+        kinds = zip(graph.results, graph.outputs, strict=False)
+        self._written = {v for kind, v in kinds if kind.startswith("write")}
 
     def _inner(self, n: Node, roots: set[Node]) -> list[Node]:
         """What a node is computed from in registers."""
@@ -113,11 +122,18 @@ class Schedule:
             key = space(n)
             pointwise = own.pointwise.pop(key, -1)
             latest = max(own.all(), barrier if n in raising else -1)
-            group = newest.get(key)
-            if group is None or group.index <= latest or group.index < pointwise:
+            group, raises = newest.get(key), n in raising
+            writes = not self._written.isdisjoint(n.outputs)
+            if (
+                group is None
+                or group.index <= latest
+                or group.index < pointwise
+                or not group.takes(raises, writes)
+            ):
                 group = newest[key] = Group(key, len(schedule))
                 schedule.append(group)
             group.roots.append(n)
+            group.raises, group.writes = group.raises or raises, group.writes or writes
             group_of[n] = group
             unit[n.outputs[0]] = group.index
         return schedule, group_of
