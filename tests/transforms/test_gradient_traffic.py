@@ -113,3 +113,20 @@ def test_small_cotangents_are_divided_once() -> None:
     p = RNG.random((31, 35))
     assert np.allclose(gradient(p, 6.0), differences(sweeps, (p, 6.0), 0)[0], rtol=1e-5)
     assert gradient.lower(p, 6.0).text("fuse").count("divide_no_nan(") == 1
+
+
+@pytest.mark.parametrize("f", [lambda x, w: x @ w.T, lambda x, w: (w @ x.T).T])
+def test_the_gradient_of_a_transposed_operand_lies_as_the_operand(f: Any) -> None:
+    """A layer's weights are (outputs, inputs): their gradient is a product, and no copy."""
+    x, w = np.random.default_rng(3).standard_normal((2, 40, 40))
+    x = x[:30]
+
+    def both(x: Any, w: Any) -> Any:
+        out, pull = tracejit.vjp(f, x, w)
+        return pull(np.cos(out))
+
+    jitted = tracejit.jit(both, strict=True)
+    g = np.cos(x @ w.T)
+    np.testing.assert_allclose(jitted(x, w)[1], g.T @ x, rtol=1e-12)
+    fused = jitted.lower(x, w).graphs["fuse"]
+    assert sum(node.op.name == "fusion" for node in fused.nodes) == 1

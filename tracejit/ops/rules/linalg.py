@@ -156,8 +156,8 @@ def _left_cotangent(c: DerivativeBuilder, g: Value, b: Value, a: ArrayType) -> V
         whole = ArrayType(a.dtype, (*shape_of(g.type), a.shape[-1]))
         return c.sum_to(c.mul(c.shaped(columns(c, g), whole), c.shaped(b, whole)), a)
     if a.ndim == 2 and ndim > 2:
-        return c.matmul(_beside(c, g), c.swapped(_beside(c, b)))
-    return c.sum_to(c.matmul(g, c.swapped(b)), a)
+        return _laid_out(c, _beside(c, g), c.swapped(_beside(c, b)), a)
+    return c.sum_to(_laid_out(c, g, c.swapped(b), a), a)
 
 
 def _right_cotangent(c: DerivativeBuilder, a: Value, g: Value, b: ArrayType) -> Value:
@@ -176,8 +176,18 @@ def _right_cotangent(c: DerivativeBuilder, a: Value, g: Value, b: ArrayType) -> 
     if ndim > 2 and all(d == 1 for d in b.shape[:-2]):
         # One matrix for the whole stack: one product, of all rows.
         rows = c.shaped(a, ArrayType(b.dtype, (*shape_of(g.type)[:-2], *shape_of(a.type)[-2:])))
-        return c.reshape(c.matmul(c.swapped(_flat(c, rows, 2)), _flat(c, g, 2)), b.shape)
-    return c.sum_to(c.matmul(c.swapped(a), g), b)
+        whole = _laid_out(c, c.swapped(_flat(c, rows, 2)), _flat(c, g, 2), b)
+        return c.reshape(whole, b.shape)
+    return c.sum_to(_laid_out(c, c.swapped(a), g, b), b)
+
+
+def _laid_out(c: DerivativeBuilder, a: Value, b: Value, like: ArrayType) -> Value:
+    """a @ b, with columns where those of `like` lie in memory: what is a transpose is turned back
+    without a copy.
+    """
+    if like.order.index(like.ndim - 2) < like.order.index(like.ndim - 1):
+        return c.matmul(a, b)
+    return c.swapped(c.matmul(c.swapped(b), c.swapped(a)))
 
 
 def _flat(c: DerivativeBuilder, v: Value, ndim: int) -> Value:
