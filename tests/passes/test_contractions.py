@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import tracejit
 from tracejit.codegen.device.routines import routine_of
+from tracejit.ir.types import shape_of
 
 
 def fused_ops(f, *args):
@@ -210,6 +211,23 @@ def test_the_gradient_copies_no_windows():
     ops = fused_ops(tracejit.jit(g), x, w)
     # Those after the branch are for weights that are not finite.
     assert ops.count("contract") == 4 and "cond" in ops and "gather" not in ops
+
+
+@pytest.mark.parametrize(("s", "size", "kernel"), [(2, 13, 3), (4, 51, 11), (3, 12, 2)])
+def test_windows_apart_are_summed_for_each_element(s, size, kernel):
+    """Where only some of all windows are read, the zeros of the others are added to nothing."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((2, 3, size, size + 1))
+    w = rng.standard_normal((5, 3, kernel, kernel))
+
+    def loss(x, w):
+        windows = sliding_window_view(x, (kernel, kernel), axis=(2, 3))[:, :, ::s, ::s]
+        return np.sum(np.einsum("nchwij,ocij->nohw", windows, w) ** 2) / 2
+
+    g = tracejit.jit(tracejit.grad(loss), strict=True)
+    close(g(x, w), plain(x, w, s, 1)[1], "f8")
+    outputs = [v for n in g.lower(x, w).graphs["fuse"].nodes for v in n.outputs]
+    assert max(len(shape_of(v.type)) for v in outputs) <= 4
 
 
 def _product(a, b):

@@ -317,3 +317,9 @@ def sorted_values(x):
     low, *_, high = sorted(x, key=lambda v: -v)
     table = {"a": low, "b": high}
     return table["a"] * table["b"] + sorted(x)[1]
+
+
+@program(np.arange(12.0).reshape(3, 4))
+def windows(x):
+    seen = np.lib.stride_tricks.sliding_window_view(x, (2, 2))[::2]
+    return np.einsum("abij,ij->ab", seen, W[:2, 1:]).prod() + (seen**2).sum()

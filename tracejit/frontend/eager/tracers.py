@@ -144,13 +144,14 @@ class ConcreteArray(_Concrete, TracedArray):
         *indices: Any,
         writeable: bool | None = True,
         corner: tuple[Dim, ...] = (),
+        windows: tuple[bool, ...] = (),
         **attrs: Any,
     ) -> Any:
         """A view through an index op; of the program's own calls, what `ndarray.view` gives."""
         if type(op) is not str or op not in OPS:
             return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)
         trace = innermost(self.trace)
-        added = ViewStep(trace, op, indices, attrs, writeable, corner)
+        added = ViewStep(trace, op, indices, attrs, writeable, corner, windows)
         return ConcreteArray(trace, self.storage, (*self.views, added))
 
     def _seen_as(self, *args: Any, **kwargs: Any) -> Any:

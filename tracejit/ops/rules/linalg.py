@@ -176,8 +176,8 @@ def _right_cotangent(c: DerivativeBuilder, a: Value, g: Value, b: ArrayType) -> 
     if ndim > 2 and all(d == 1 for d in b.shape[:-2]):
         # One matrix for the whole stack: one product, of all rows.
         rows = c.shaped(a, ArrayType(b.dtype, (*shape_of(g.type)[:-2], *shape_of(a.type)[-2:])))
-        whole = _laid_out(c, c.swapped(_flat(c, rows, 2)), _flat(c, g, 2), b)
-        return c.reshape(whole, b.shape)
+        summed = _laid_out(c, c.swapped(_flat(c, rows, 2)), _flat(c, g, 2), b)
+        return c.reshape(summed, b.shape)
     return c.sum_to(_laid_out(c, c.swapped(a), g, b), b)
 
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.ir.types import DTYPES, ArrayType, shape_of
 from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.shape import BroadcastTo, Transpose
 from tracejit.passes.analysis.affine_places import Index, LoopAxes, digits, indexed, origin
 from tracejit.passes.simplify.few_terms import emit_contraction
@@ -43,17 +44,30 @@ def sum_of_windows(
 
     `guarded` are products that are contractions where some values are finite.
     """
-    base, values, *indices = node.inputs
+    base, values, *_ = node.inputs
     t, v = base.type, values.type
     assert isinstance(t, ArrayType) and isinstance(v, ArrayType)
     if node.attrs["function"] != "add" or t.dtype != v.dtype:
         return None
     if t.dtype not in (DTYPES["f32"], DTYPES["f64"]) or not _is_zero(base, made):
         return None
-    axes = LoopAxes()
-    own = tuple(symbol(axes.add(n)) for n in v.shape)
-    targets = indexed(indices, t, own, axes, made)
+    return _solved(builder, node, made, guarded) or _of_part(builder, node, made)
+
+
+def _solved(
+    builder: GraphBuilder,
+    node: Node,
+    made: dict[Value, Node],
+    guarded: Mapping[Value, Guarded],
+) -> tuple[Value, ...] | None:
+    base, values, *indices = node.inputs
+    t, axes = base.type, LoopAxes()
+    assert isinstance(t, ArrayType)
+    values, own, places = _without_zeros(values, axes, made)
+    targets = indexed(indices, t, places, axes, made)
     product, index = origin(values, own, axes, made)
+    while (term := _beside_zero(product, made)) is not None:
+        product, index = origin(term, index, axes, made)
     behind = guarded.get(product)
     if behind is not None:
         product, index = origin(behind.value, index, axes, made)
@@ -77,6 +91,52 @@ def sum_of_windows(
     before = as_they_were(made, guarded)
     given = builder, node, sources, finite, factor, before, plan.dims()
     return (emit_guarded(*given, plan.write),)
+
+
+def _part_of_zeros(v: Value, made: dict[Value, Node]) -> Node | None:
+    """The node that stores something into zeros, if such a node makes the value."""
+    node = made.get(v)
+    is_part = node is not None and isinstance(node.op, UpdateSlice) and len(node.inputs) == 2
+    return node if node is not None and is_part and _is_zero(node.inputs[0], made) else None
+
+
+def _of_part(
+    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+) -> tuple[Value, ...] | None:
+    """The update without the zeros that are added."""
+    base, values, *indices = node.inputs
+    part = _part_of_zeros(values, made)
+    if part is None:
+        return None
+    # The indices have the first axes alone; the others are there in whole.
+    ndim, shape = len(shape_of(indices[0].type)), shape_of(part.inputs[1].type)
+    if shape[ndim:] != shape_of(values.type)[ndim:]:
+        return None
+    cut = {"start": part.attrs["start"][:ndim], "size": shape[:ndim]}
+    cut["step"] = part.attrs["step"][:ndim]
+    taken = [builder.emit(OPS["slice"], (v,), cut, where=node.where)[0] for v in indices]
+    return builder.emit(node.op, (base, part.inputs[1], *taken), node.attrs, where=node.where)
+
+
+def _without_zeros(v: Value, axes: LoopAxes, made: dict[Value, Node]) -> tuple[Value, Index, Index]:
+    """What is added up but for zeros around and between it, its axes, and where that is in `v`."""
+    node = _part_of_zeros(v, made)
+    if node is None:
+        own = tuple(symbol(axes.add(n)) for n in shape_of(v.type))
+        return v, own, own
+    start, step = node.attrs["start"], node.attrs["step"]
+    own = tuple(symbol(axes.add(n)) for n in shape_of(node.inputs[1].type))
+    places = tuple(a + b * d for a, b, d in zip(start, step, own, strict=True))
+    return node.inputs[1], own, places
+
+
+def _beside_zero(v: Value, made: dict[Value, Node]) -> Value | None:
+    """What zeros are added to: what is then added to a zero need not be."""
+    node = made.get(v)
+    if node is None or node.op.name != "add":
+        return None
+    a, b = node.inputs
+    return b if _is_zero(a, made) else a if _is_zero(b, made) else None
 
 
 def _unflattened(t: ArrayType, targets: Index, axes: LoopAxes) -> tuple[ArrayType, Index]:
