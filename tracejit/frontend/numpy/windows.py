@@ -14,7 +14,7 @@ from tracejit.frontend.numpy.registry import HANDLERS, handles
 from tracejit.frontend.numpy.shape import permuted
 from tracejit.frontend.tracing.layout import is_c_contiguous
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, as_array, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
@@ -29,6 +29,8 @@ def sliding_window_view(
     sizes = window_shape if isinstance(window_shape, tuple) else (window_shape,)
     axes = tuple(range(array.ndim)) if axis is None else axis
     axes = axes if isinstance(axes, tuple) else (axes,)
+    if any(isinstance(n, Tracer) for n in sizes):
+        raise TraceError("TJ015", "windows of a length that only the run knows", user_line())
     whole = all(isinstance(n, SymInt) or type(n) is int and n >= 0 for n in sizes)
     inside = all(type(k) is int and -array.ndim <= k < array.ndim for k in axes)
     if not whole or not inside or len(sizes) != len(axes) or subok or writeable:

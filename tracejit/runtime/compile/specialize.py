@@ -215,7 +215,8 @@ def specialize_call(
     try:
         return _compile(self, structure, history, call, tree, form, places)
     except TraceError as e:
-        if not history.varies or isinstance(e, GivenTwice):
+        varies = history.varies or any(len(shapes) > 1 for shapes in self._captured.values())
+        if not varies or isinstance(e, GivenTwice):
             raise
         error = e
     structure.sizes_static = True
