@@ -18,6 +18,15 @@ from tracejit.nn.activations import (
     softplus,
     tanh,
 )
+from tracejit.nn.attention import (
+    Cache,
+    MultiHeadAttention,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    attention,
+    rotary,
+    sinusoids,
+)
 from tracejit.nn.convolution import Conv1d, Conv2d
 from tracejit.nn.dropout import Dropout
 from tracejit.nn.linear import Linear
@@ -41,6 +50,7 @@ from tracejit.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from tracejit.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -50,16 +60,27 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "BatchNorm",
+    "Cache",
     "Conv1d",
     "Conv2d",
     "Dropout",
     "Embedding",
+    "GRU",
+    "GRUCell",
     "GroupNorm",
+    "LSTM",
+    "LSTMCell",
     "LayerNorm",
     "Linear",
     "MaxPool1d",
     "MaxPool2d",
     "Module",
+    "MultiHeadAttention",
+    "RNN",
+    "RNNCell",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
+    "attention",
     "elu",
     "gelu",
     "hard_sigmoid",
@@ -72,10 +93,12 @@ __all__ = [
     "parameters",
     "relu",
     "relu6",
+    "rotary",
     "selu",
     "set_training",
     "sigmoid",
     "silu",
+    "sinusoids",
     "softmax",
     "softplus",
     "state_dict",

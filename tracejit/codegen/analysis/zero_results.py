@@ -39,7 +39,8 @@ def zero_results(graph: DataflowGraph, plan: BufferPlan) -> dict[Node, int]:
         if not conditional and _fills_with_zeros(node):
             allocation = plan.of(node.outputs[0])
             assert allocation is not None
-            if not allocation.moves and allocation.strides is None:
+            dense = _is_c_or_fortran(graph.outputs[number])
+            if dense and not allocation.moves and allocation.strides is None:
                 out[node] = number
     return out
 
@@ -60,7 +61,7 @@ def _fills_with_zeros(node: Node) -> bool:
         return False
     t = node.outputs[0].type
     assert isinstance(t, ArrayType)
-    if t.order not in (tuple(range(t.ndim)), tuple(reversed(range(t.ndim)))):
+    if not _is_c_or_fortran(node.outputs[0]):
         return False
     (region,) = node.regions
     producer = region.producers()
@@ -73,3 +74,10 @@ def _fills_with_zeros(node: Node) -> bool:
     ):
         return False
     return not any(np.asarray(number.attrs["value"], t.dtype).tobytes())
+
+
+def _is_c_or_fortran(v: Value) -> bool:
+    """Whether NumPy can make the array of zeros."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    return t.order in (tuple(range(t.ndim)), tuple(reversed(range(t.ndim))))
