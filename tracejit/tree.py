@@ -5,8 +5,9 @@
 
 Lists, tuples, dicts, namedtuples and dataclasses are trees; their leaves are arrays and numbers. An
 object of a class of the program's is a tree of its attributes, in which only arrays of real or
-complex floats are leaves, each of them once: its numbers are settings. All else (texts, None,
-functions, an object's integers) is carried along, and so are arrays that the class names as state:
+complex floats are leaves, each of them once: its numbers are settings. A `RowGradient`, which
+stands for an array, is one leaf. All else (texts, None, functions, an object's integers) is carried
+along, and so are arrays that the class names as state:
 
     class Normalise:
         __buffers__ = ("mean",)

@@ -48,6 +48,26 @@ def test_leaves_of_objects_are_their_arrays() -> None:
     np.testing.assert_array_equal(twice.tied, 2 * model.tied)
 
 
+def test_a_gradient_by_rows_is_one_leaf() -> None:
+    """It stands for an array: leaves of parameters and of gradients are pairs."""
+
+    def loss(tables: Any, idx: Any) -> Any:
+        return (tables["a"][idx] * tables["b"][idx]).sum()
+
+    def shapes(tables: Any, idx: Any) -> Any:
+        slopes = tracejit.grad(loss, sparse_rows=True)(tables, idx)
+        pairs = zip(tracejit.tree.leaves(tables), tracejit.tree.leaves(slopes), strict=True)
+        return [g.shape == p.shape for p, g in pairs], tracejit.tree.map(
+            lambda g: g.shape[0], slopes
+        )
+
+    tables = {"a": np.ones((5, 2)), "b": np.ones((4, 2))}
+    for f in (shapes, tracejit.jit(shapes, strict=True)):
+        assert f(tables, np.array([1, 3])) == ([True, True], {"a": 5, "b": 4})
+    rows = tracejit.RowGradient(np.array([1]), np.ones((1, 2)), (5, 2))
+    assert tracejit.tree.paths([rows]) == [("[0]", rows)]
+
+
 def test_compiled_training_with_trees() -> None:
     models = [Model(), Model()]
     optimisers = [Momentum(model) for model in models]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from tracejit.codegen.kernel.work import kernel_work
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
+from tracejit.codegen.program.equal_kernels import kernel_form
 from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
@@ -30,7 +31,7 @@ from tracejit.codegen.support.python_calls import call_address, no_memory
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.kernel import Kernel, Var
+from tracejit.ir.kernel import For, Kernel, Var
 from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
 from tracejit.locks import once
 from tracejit.ops.array.elementwise import Element, parts_dtype
@@ -145,6 +146,9 @@ class ProgramContext:
         #: How many threads share a long kernel, if that is not as the process is set to.
         self.threads: int | None = None if around is None else around.threads
         self.kernels: list[Kernel] = [] if around is None else around.kernels
+        #: The kernels by their forms, and how the parts of those that are emitted are aligned.
+        self.forms: dict[Hashable, Kernel] = {} if around is None else around.forms
+        self.aligns: dict[str, int] = {} if around is None else around.aligns
         self.symbols: dict[str, int] = {} if around is None else around.symbols
         self.keep: list[Any] = [] if around is None else around.keep
         #: Of a function that calls itself: how many calls may be inside this one, and where the
@@ -426,17 +430,31 @@ class ProgramContext:
         """Emit a kernel as a function of the module, and its call."""
         fb = self.fb
         kernel, held = call.in_blocks(self.plan.live, self._rows_of_block)
-        kernel = replace(kernel, name=self.fresh(f"{kernel.name}_"))
-        self.kernels.append(kernel)
         args = [f"ptr {call.buffers[p.name]}" for p in kernel.params]
         sizes = {s: self.dim(symbol(s)) for s in kernel.sizes}
         args += [f"i64 {size}" for size in sizes.values()]
         for v in kernel.scalars:
             register = emit_expr(fb, call.scalars[v.name], self.env)
             args.append(f"{register_type(v.dtype)} {register}")
+        kernel = self._named(kernel, own_buffers=bool(held))
         if call_in_parts(self, kernel, args, sizes, kernel_work(call.kernel), held):
             return
-        emit_kernel(kernel, self.module, self.target)
+        self.emit_once(kernel)
         status = fb.emit(f"call i32 @{kernel.name}({', '.join(args)})")
         if self.module.may_fail(kernel.name):
             fb.check(fb.emit(f"icmp ne i32 {status}, 0"))
+
+    def _named(self, kernel: Kernel, own_buffers: bool) -> Kernel:
+        """A kernel under a name of its own, or one that does the same to other buffers."""
+        form = None if own_buffers else kernel_form(kernel)
+        if form is None or form not in self.forms:
+            kernel = replace(kernel, name=self.fresh(f"{kernel.name}_"))
+            self.kernels.append(kernel)
+            self.forms[form] = kernel
+        return self.forms[form]
+
+    def emit_once(self, kernel: Kernel, split: For | None = None) -> int:
+        """Have the function of a kernel in the module; its parts begin at multiples of this."""
+        if kernel.name not in self.aligns:
+            self.aligns[kernel.name] = emit_kernel(kernel, self.module, self.target, split)
+        return self.aligns[kernel.name]

@@ -13,13 +13,12 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from tracejit import config
-from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.kernel.work import LEAST_WORK, shared_loop
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.scalar.functions import emit_dim
 from tracejit.codegen.support.threads import pool_address
 from tracejit.ir.dims import Dim, total
-from tracejit.ir.kernel import Kernel
+from tracejit.ir.kernel import For, Kernel
 
 __all__ = ["call_in_parts"]
 
@@ -36,6 +35,8 @@ class Emission(Protocol):
     target: Any
     symbols: dict[str, int]
     threads: int | None
+
+    def emit_once(self, kernel: Kernel, split: For | None = None) -> int: ...
 
 
 def call_in_parts(
@@ -60,7 +61,7 @@ def call_in_parts(
     pool = pool_address()
     if pool is None:
         return False
-    align, fb = emit_kernel(kernel, e.module, e.target, loop), e.fb
+    align, fb = e.emit_once(kernel, loop), e.fb
     e.module.declare("tj_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64"])
     e.module.add_global("tj_threads", "external global i64")
     e.symbols |= {"tj_parallel": pool, "tj_threads": config.thread_word(e.threads)}
@@ -88,7 +89,8 @@ def call_in_parts(
     for k, arg in enumerate(passed):
         at = fb.emit(f"getelementptr {struct}, ptr {context}, i64 0, i32 {k}")
         fb.line(f"store {arg}, ptr {at}")
-    part = _part(e.module, kernel.name, kinds, struct, own)
+    part = f"{kernel.name}.part"
+    e.module.helper(part, lambda: _part(e.module, kernel.name, kinds, struct, own))
     given = f"ptr @{part}, ptr {context}, i64 {n}, i64 {align}, i64 {threads}"
     fb.line(f"call void @tj_parallel({given})")
     fb.br(after)
@@ -101,8 +103,10 @@ def call_in_parts(
 
 def _part(
     module: Module, kernel: str, kinds: Sequence[str], struct: str, own: Container[int]
-) -> str:
-    """The function of one part of a kernel's loop, its arguments in memory; `own` are buffers."""
+) -> None:
+    """Add the function of one part of a kernel's loop, its arguments in memory; `own` are
+    buffers.
+    """
     params = [("ptr", "%context"), ("i64", "%lo"), ("i64", "%hi")]
     fb = FunctionBuilder(module, f"{kernel}.part", params, "void")
     args = []
@@ -115,4 +119,3 @@ def _part(
     fb.emit(f"call i32 @{kernel}({', '.join([*args, 'i64 %lo', 'i64 %hi'])})")
     fb.line("ret void")
     fb.finish()
-    return f"{kernel}.part"

@@ -112,6 +112,8 @@ class Captured:
         self.names: list[tuple[dict[str, Any], str, Any]] = []
         #: (reference to a function, the code that it must have).
         self.codes: list[tuple[Callable[[], Any], CodeType]] = []
+        #: The labels of numbers that the trace took as they were, and stores others over.
+        self.counters: set[str] = set()
 
     @property
     def reads_leaves(self) -> bool:

@@ -412,6 +412,18 @@ class Capture(Captured):
         found = parent and self._sources.get((parent.index, ("attribute", name)))
         return found.placeholder if found else MISSING
 
+    def place_read(self, owner: Any, kind: str, key: Any) -> Source | None:
+        """The source that a change (see `state.Change`) stores into, if it has been read."""
+        if isinstance(owner, CellType):
+            return self._sources.get(("cell", id(owner)))
+        if (known := self._sources.get(("global", id(owner), key))) is not None:
+            return known
+        parent: Any = self.objects.get(id(owner)) or self._places.get(id(owner))
+        if not isinstance(parent, Source):
+            return None
+        typed = ("attribute", key) if kind == "attribute" else ("item", type(key), key)
+        return self._sources.get((parent.index, typed))
+
     def own_names(self, source: Source, x: Any) -> list[str]:
         """The names of an instance's own attributes, under the condition that they stay these."""
         names = list(contents_of(x))

@@ -145,6 +145,10 @@ class EagerInterpreter:
         """A container that has been made inside the run."""
         return x
 
+    def iterate(self, x: Any) -> Any:
+        """What a value gives one after another."""
+        return iter(x)
+
     def is_local(self, x: Any) -> bool:
         """Whether `x` may be used without being followed to where the program has it from."""
         return True

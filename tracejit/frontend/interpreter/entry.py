@@ -32,7 +32,8 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.capture.captured import Learned, Source
+from tracejit.frontend.capture.captured import Learned, Source, is_number_by_value
+from tracejit.frontend.capture.reads import EqualTo
 from tracejit.frontend.capture.state import Change
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.control.unions import narrow_bound
@@ -44,8 +45,9 @@ from tracejit.frontend.tracing.grown import grown_list
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
 from tracejit.frontend.tracing.trace import Trace, user_line
-from tracejit.frontend.tracing.tracer import TracedArray
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
+from tracejit.ir.types import PyScalar
 
 __all__ = ["Store", "TracedResult", "trace_function"]
 
@@ -105,6 +107,7 @@ def trace_function(
             result = interpreter.call(f, *args, **kwargs)
             changes = list(interpreter.state.changes())
             changes += _written_pools(capture)
+            capture.counters = _counters(capture, changes)
         except Unreachable:
             result, changes = None, []
         if changes:
@@ -125,6 +128,26 @@ def trace_function(
     finally:
         capture.close()
     return TracedResult(out, out_tree, capture, stores, interpreter.operations)
+
+
+def _counters(capture: Capture, changes: Sequence[Change]) -> set[str]:
+    """The labels of numbers that were read as constants, and that others take the place of."""
+    found: set[str] = set()
+    for owner, kind, key, value in changes:
+        if kind in ("attribute", "item", "element", "cell"):
+            source = capture.place_read(owner, kind, key)
+            if source is not None and _is_other_number(source.check, value):
+                found.add(source.label)
+    return found
+
+
+def _is_other_number(check: Any, value: Any) -> bool:
+    """Whether a value is a number of the run, or one that is not what a guard asks for."""
+    if not isinstance(check, EqualTo) or not is_number_by_value(check.value):
+        return False
+    if isinstance(value, Tracer):
+        return isinstance(value.type, PyScalar) and value.type.kind == type(check.value).__name__
+    return type(value) is type(check.value) and value != check.value
 
 
 def _written_pools(capture: Capture) -> list[Change]:

@@ -3,7 +3,7 @@
 Lists, tuples, dicts, namedtuples and dataclasses hold parts; their leaves are arrays and numbers.
 An instance holds its attributes, and only its arrays of floats are leaves: its numbers are
 settings, and what its class names in `__buffers__` is state. An array that several attributes are
-is one leaf. All else is carried along.
+is one leaf, and so is a `RowGradient`: it stands for one. All else is carried along.
 
 The transforms take apart `values`: there, every array of an instance, and every number that NumPy
 gave or that is traced, is a leaf too.
@@ -30,6 +30,7 @@ from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
+from tracejit.sparse import RowGradient
 
 __all__ = [
     "Branch",
@@ -190,6 +191,8 @@ class _Taker:
         return Branch(cls, keys, parts, False, x)
 
     def _is_leaf(self, x: Any, in_object: bool) -> bool:
+        if isinstance(x, RowGradient):
+            return not self.values
         if not in_object:
             return isinstance(x, (Tracer, SymInt, np.ndarray, np.generic)) or type(x) in _NUMBERS
         if self.values:

@@ -71,6 +71,10 @@ class Union:
             x = x.first if holds else x.second
         return x
 
+    def __hash__(self) -> int:
+        """Raises TraceError: a dict or set of Python's would take it for a key of its own."""
+        raise TraceError("TJ032", "one of several values as a key", user_line())
+
     def __repr__(self) -> str:
         return f"Union({self.first!r}, {self.second!r})"
 

@@ -23,6 +23,7 @@ from tracejit.ops.array.indexing import Gather, Scatter
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.passes.analysis.effects import is_barrier, may_bail
 from tracejit.passes.analysis.regions import copied, with_nodes
+from tracejit.passes.fusion.scalars_first import is_scalar, scalars_first
 
 __all__ = ["early_checks"]
 
@@ -31,10 +32,11 @@ _Place = tuple[Value, Dim]
 
 def early_checks(graph: Graph) -> Graph:
     """`graph` with what updates of its inputs check in front of them."""
-    graph = _numbers_first(graph)
+    if any(is_scalar(node) and may_bail(node) for node in graph.nodes):
+        graph = scalars_first(graph)
     if not any(map(_places, graph.nodes)):
         return graph
-    stores, readers, _ = _stores(graph)
+    stores, readers = _stores(graph)
     wanted = _wanted(graph, stores, readers) if stores else {}
     if not wanted:
         return graph
@@ -66,47 +68,8 @@ def early_checks(graph: Graph) -> Graph:
     return with_nodes(graph, nodes)
 
 
-def _numbers_first(graph: Graph) -> Graph:
-    """`graph` with arithmetic on numbers that may fail in front of the first store, if possible."""
-    stores, _, behind = _stores(graph)
-    made = {v: node for node in behind for v in node.outputs}
-    ready: set[Node] = set()
-    for node in behind:
-        known = node.sizes() <= set(graph.sizes)
-        operands = (made[v] for v in node.inputs if v in made)
-        if known and _is_arithmetic(node) and all(other in ready for other in operands):
-            ready.add(node)
-    moved = _with_operands([node for node in ready if may_bail(node)], made)
-    if not moved:
-        return graph
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node is stores[0]:
-            nodes += [other for other in behind if other in moved]
-        if node not in moved:
-            nodes.append(node)
-    return with_nodes(graph, nodes)
-
-
-def _is_arithmetic(node: Node) -> bool:
-    """Whether a node computes a number of numbers, and does nothing else."""
-    if node.regions or node.binds or is_barrier(node) or node.op.updates:
-        return False
-    return not any(isinstance(v.type, ArrayType) for v in (*node.inputs, *node.outputs))
-
-
-def _with_operands(nodes: list[Node], made: dict[Value, Node]) -> set[Node]:
-    found: set[Node] = set()
-    while nodes:
-        node = nodes.pop()
-        if node not in found:
-            found.add(node)
-            nodes += [made[v] for v in node.inputs if v in made]
-    return found
-
-
-def _stores(graph: Graph) -> tuple[list[Node], list[Node], list[Node]]:
-    """What may store into inputs, up to an effect; what gathers, and all nodes, behind the first.
+def _stores(graph: Graph) -> tuple[list[Node], list[Node]]:
+    """What may store into inputs, up to an effect; what gathers behind the first of these.
 
     What may fail behind an effect stays behind it.
     """
@@ -114,7 +77,7 @@ def _stores(graph: Graph) -> tuple[list[Node], list[Node], list[Node]]:
     written = {v for kind, v in kinds if kind.startswith("write")}
     roots = set(graph.inputs)
     stores: list[Node] = []
-    behind: list[Node] = []
+    readers: list[Node] = []
     for node in graph.nodes:
         if node.op.updates and node.inputs[0] in roots:
             roots.add(node.outputs[0])
@@ -123,9 +86,9 @@ def _stores(graph: Graph) -> tuple[list[Node], list[Node], list[Node]]:
             stores.append(node)
         elif stores and is_barrier(node):
             break
-        if stores:
-            behind.append(node)
-    return stores, [node for node in behind if isinstance(node.op, Gather)], behind
+        if stores and isinstance(node.op, Gather):
+            readers.append(node)
+    return stores, readers
 
 
 def _wanted(graph: Graph, stores: list[Node], readers: list[Node]) -> dict[_Place, Node]:

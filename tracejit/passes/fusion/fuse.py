@@ -37,6 +37,7 @@ from tracejit.passes.analysis.fusable import (
 from tracejit.passes.analysis.order import Order
 from tracejit.passes.fusion.joins import joins
 from tracejit.passes.fusion.rematerialize import worth_storing
+from tracejit.passes.fusion.scalars_first import scalars_first
 from tracejit.passes.fusion.schedule import Group, Schedule
 from tracejit.passes.fusion.splats import duplicate_splats
 from tracejit.passes.fusion.store_to_load import read_updated
@@ -251,7 +252,7 @@ class _Fuser:
 
 def fuse(graph: Graph) -> Graph:
     """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
-    graph = duplicate_splats(through_joins(joins(_fuse_regions(graph))))
+    graph = duplicate_splats(through_joins(joins(_fuse_regions(scalars_first(graph)))))
     fuser = _Fuser(graph)
     roots = fuser.roots()
     # A kernel that has less to compute may let another one read what it had kept alive.

@@ -4,6 +4,9 @@
     more = schedule.held_back(roots)                 what no kernel may compute so late
     more = schedule.promoted(roots, group_of, cost)  what several kernels would compute
 
+Roots share a kernel that have an array in common: others would win nothing by sharing a loop, and
+all that they read and write would have to lie in memory at once.
+
 Each of them is a walk over the nodes: what a root computes in registers is never listed, but what
 matters of it is carried along, such as the last of the groups that have to be finished first.
 """
@@ -26,7 +29,8 @@ from tracejit.passes.analysis.order import Order
 __all__ = ["Group", "Schedule"]
 
 _Key = tuple[object, ...]
-#: More kernels than these compute a value for each of its elements, or so.
+#: More kernels than these compute a value for each of its elements, or so; and of more arrays it
+#: need not be known that a value is made of them.
 _FEW = 32
 
 
@@ -54,6 +58,8 @@ class _Needs:
 
     finished: int = -1
     pointwise: dict[_Key, int] = field(default_factory=dict)
+    #: Arrays in memory that it is made of, or many of them.
+    arrays: set[Value] = field(default_factory=set)
 
     def finish(self, unit: int) -> None:
         self.finished = max(self.finished, unit)
@@ -78,8 +84,12 @@ class Schedule:
     ) -> None:
         self.graph, self.producer, self.fusable = graph, producer, fusable
         self.consumers, self.order = consumers, order
-        kinds = zip(graph.results, graph.outputs, strict=False)
-        self._written = {v for kind, v in kinds if kind.startswith("write")}
+        #: What arguments hold in the end, and these.
+        self._written = {
+            v: graph.inputs[int(kind.split()[1])]
+            for kind, v in zip(graph.results, graph.outputs, strict=False)
+            if kind.startswith("write")
+        }
 
     def _inner(self, n: Node, roots: set[Node]) -> list[Node]:
         """What a node is computed from in registers."""
@@ -96,7 +106,9 @@ class Schedule:
         group_of: dict[Node, Group] = {}
         unit: dict[Value, int] = {}
         bound: dict[str, int] = {}
-        newest: dict[_Key, Group] = {}
+        #: The last group of a space that has an array, and the last unit that reads one.
+        newest: dict[tuple[_Key, Value], Group] = {}
+        read: dict[Value, int] = {}
         #: Of nodes in registers: what they need where they are read at the element, and elsewhere.
         needs: dict[Node, tuple[_Needs, int]] = {}
         raising: set[Node] = set()
@@ -107,6 +119,7 @@ class Schedule:
                 bound |= dict.fromkeys(n.binds, len(schedule))
                 if is_barrier(n):
                     barrier = len(schedule)
+                read |= dict.fromkeys(n.inputs, len(schedule))
                 schedule.append(n)
                 continue
             inner = self._inner(n, roots)
@@ -122,18 +135,21 @@ class Schedule:
             key = space(n)
             pointwise = own.pointwise.pop(key, -1)
             latest = max(own.all(), barrier if n in raising else -1)
-            group, raises = newest.get(key), n in raising
-            writes = not self._written.isdisjoint(n.outputs)
-            if (
-                group is None
-                or group.index <= latest
-                or group.index < pointwise
-                or not group.takes(raises, writes)
-            ):
-                group = newest[key] = Group(key, len(schedule))
+            raises, old = n in raising, self._written.get(n.outputs[0])
+            # Before an argument is stored into all else has read it.
+            first = max(latest + 1, pointwise, -1 if old is None else read.get(old, -1))
+            known = {newest[key, v].index: newest[key, v] for v in own.arrays if (key, v) in newest}
+            fit = (k for k, g in known.items() if k >= first and g.takes(raises, old is not None))
+            group = known.get(max(fit, default=-1))
+            if group is None:
+                group = Group(key, len(schedule))
                 schedule.append(group)
             group.roots.append(n)
-            group.raises, group.writes = group.raises or raises, group.writes or writes
+            group.raises, group.writes = group.raises or raises, group.writes or old is not None
+            for v in (n.outputs[0], *own.arrays):
+                if newest.setdefault((key, v), group).index < group.index:
+                    newest[key, v] = group
+                read[v] = max(group.index, read.get(v, -1))
             group_of[n] = group
             unit[n.outputs[0]] = group.index
         return schedule, group_of
@@ -152,10 +168,14 @@ class Schedule:
             through = isinstance(n.op, Reduction) or n.op.fused != "root"
         for v in n.inputs:
             p = self.producer.get(v)
+            if p not in needs and isinstance(v.type, ArrayType) and v.type.size != 1:
+                out.arrays.add(v)
             if p is None or is_literal(p):
                 continue
             if p in needs:
                 inner, whole = needs[p]
+                if len(out.arrays) < _FEW:
+                    out.arrays |= inner.arrays
                 out.finish(inner.finished if through else whole)
                 for key, last in inner.pointwise.items() if through else ():
                     out.read(key, last)

@@ -55,7 +55,9 @@ def _trace(
         nonlocal plain
         chosen = specialize(leaves, history, scalars_static=scalars_static)
         function = self.__tracejit__
-        captured = {} if structure.sizes_static else self._captured
+        # An attempt that fails has read lists of arrays otherwise: what it saw says nothing.
+        captured = {name: list(shapes) for name, shapes in self._captured.items()}
+        captured = {} if structure.sizes_static else captured
         known = learned
         if scalars_static:
             known = Learned(
@@ -109,6 +111,8 @@ def _trace(
             return _plainly(e, bool(known.tables), lambda: attempt(scalars_static))
         if traced.capture is not None and traced.capture.is_given_twice(call):
             raise GivenTwice
+        if not structure.sizes_static:
+            self._captured.update(captured)
         return traced, chosen
 
     for variant in structure.variants:
@@ -117,7 +121,7 @@ def _trace(
     if structure.scalars_static:
         return attempt(True)
     try:
-        return attempt(False)
+        return _counted(learned, attempt(False), lambda: attempt(False))
     except GivenTwice:
         raise
     except TraceError as e:
@@ -139,6 +143,24 @@ def _require_joined_are_read(traced: Traced, chosen: Specialization) -> None:
     joined = any(isinstance(leaf, ArrayLeaf) and leaf.joined for leaf in chosen.leaves)
     if joined and not has_loops(traced.graph):
         raise TraceError("TJ005", "an array of a list from outside")
+
+
+def _counted(
+    learned: Learned,
+    found: tuple[Traced, Specialization],
+    attempt: Callable[[], tuple[Traced, Specialization]],
+) -> tuple[Traced, Specialization]:
+    """What is found with numbers that the program itself changes as inputs: the next call would
+    need it. What was `found` before where that fails.
+    """
+    while (capture := found[0].capture) is not None and (new := capture.counters - learned.varying):
+        learned.varying |= new
+        try:
+            found = attempt()
+        except TraceError:
+            learned.varying -= new
+            break
+    return found
 
 
 def _taken_apart(
