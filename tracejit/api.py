@@ -163,7 +163,9 @@ def grad(
     With `sparse_rows`, True or the numbers and names of some of the chosen arguments, the gradient
     by these is kept as a `RowGradient`: the rows that `function` has read, as `table[idx]`, and
     their gradients; no array of the shape of the table is made. They are arrays, or containers of
-    arrays, of which nothing but whole rows is read, outside loops and branches.
+    arrays, of which nothing but whole rows is read, outside loops and branches. A name may go on
+    to a part of its argument, `"net.words"`, or `"net.layers.0.weight"`: attributes, keys and
+    places in lists.
 
     Raises TypeError for a result that is not one real floating-point number, for chosen arguments
     without floats or with some that cannot be seen (the error names them, `p[0].w`), and where the

@@ -71,4 +71,14 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
 
 
 #: The functions that are traced through their own code.
-FORMS = (cond, fori_loop, scan, while_loop, RowGradient.add_to, RowGradient.dense)
+FORMS = (
+    cond,
+    fori_loop,
+    scan,
+    while_loop,
+    RowGradient.add_to,
+    RowGradient.dense,
+    RowGradient.summed,
+    RowGradient.scaled,
+    RowGradient.norm,
+)

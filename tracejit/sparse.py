@@ -45,3 +45,20 @@ class RowGradient:
         out = np.zeros(self.shape, self.values.dtype)
         np.add.at(out, self.rows, self.values)
         return out
+
+    def summed(self) -> RowGradient:
+        """The same gradient with each row once, in rising order: what is not linear in a row's
+        gradient (its square, a step of Adagrad) takes this one."""
+        rows, place = np.unique(self.rows, return_inverse=True)
+        values = np.zeros((len(rows), *self.values.shape[1:]), self.values.dtype)
+        np.add.at(values, place, self.values)
+        return RowGradient(rows, values, self.shape)
+
+    def scaled(self, scale: Any) -> RowGradient:
+        """`scale` times the gradient."""
+        return RowGradient(self.rows, scale * self.values, self.shape)
+
+    def norm(self) -> Any:
+        """The Euclidean norm of the gradient, as that of `dense()`."""
+        values = self.summed().values
+        return np.sqrt((values * values).sum())

@@ -175,3 +175,13 @@ def test_rows_by_rows_are_multiplied_in_lanes(dtype: str) -> None:
             np.testing.assert_array_equal(got, a @ b.T)
     (reduction,) = (s for s in f.lower(x, y).text("kernel").splitlines() if "reduce(" in s)
     assert "lanes=64" in reduction and reduction.endswith("# vector")
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_sums_over_rows_that_an_index_picks(width: int) -> None:
+    f = tracejit.jit(lambda table, rows, y: ((table[rows] - y) ** 2).sum(), strict=True)
+    random = np.random.default_rng(3)
+    table = random.normal(size=(20, width))
+    for count in (40, 64):
+        rows, y = random.integers(0, 20, count), random.normal(size=(count, width))
+        assert np.isclose(f(table, rows, y), ((table[rows] - y) ** 2).sum(), rtol=1e-13)

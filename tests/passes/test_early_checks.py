@@ -45,7 +45,18 @@ def computed_indices(a: Any, b: Any, i: Any, j: Any) -> Any:
     b[j + 1] = 3.0
 
 
-PROGRAMS = [two_tables, added_at, one_reads_another, a_slice_first, computed_indices]
+def picked_by_a_mask(a: Any, b: Any, i: Any, j: Any) -> Any:
+    np.add.at(b, j, np.sin(a[i[i >= 0]])[j % 3])
+
+
+PROGRAMS = [
+    two_tables,
+    added_at,
+    one_reads_another,
+    a_slice_first,
+    picked_by_a_mask,
+    computed_indices,
+]
 #: Indices into tables of 9 and 7 rows: of any sign, twice the same, none, and some outside.
 INDICES = [
     ([0, 3, 3, -1], [2, -7, 1, 5]),
@@ -70,7 +81,7 @@ def test_as_numpy(f: Any) -> None:
         assert_parity(f, *calls[0], also=also, parity="order")
 
 
-@pytest.mark.parametrize("f", PROGRAMS[:4])
+@pytest.mark.parametrize("f", PROGRAMS[:5])
 def test_nothing_is_copied(f: Any) -> None:
     jitted = tracejit.jit(f, strict=True)
     jitted(*arguments(*INDICES[0]))

@@ -199,3 +199,44 @@ def test_arguments_that_have_no_rows() -> None:
         tracejit.grad(lambda a: a * 2, sparse_rows=True)(1.0)
     with pytest.raises(TypeError, match="that argnums does not"):
         tracejit.grad(lambda a, b: a * b, argnums=0, sparse_rows=1)(1.0, 2.0)
+
+
+class Layer:
+    def __init__(self, weight):
+        self.weight = weight
+
+
+class Model:
+    def __init__(self):
+        self.words, self.head = Layer(TABLE.copy()), Layer(WEIGHTS[:4].copy())
+        self.tables = {"a": [TABLE[:20].copy()], "b": np.ones(4)}
+
+
+def of_model(model, idx):
+    h = np.tanh(model.words.weight[idx] + model.tables["a"][0][idx % 20])
+    return (h @ model.head.weight * model.tables["b"]).sum()
+
+
+def test_parts_of_an_argument_by_name() -> None:
+    wanted = tracejit.grad(of_model)(Model(), IDX)
+    sparse = tracejit.grad(of_model, sparse_rows=("model.words", "model.tables.a.0"))
+    for found in both(sparse, Model(), IDX):
+        assert np.allclose(found.head.weight, wanted.head.weight, rtol=1e-13)
+        assert np.allclose(found.tables["b"], wanted.tables["b"], rtol=1e-13)
+        rows = found.words.weight, found.tables["a"][0]
+        assert [r.summed().rows.tolist() for r in rows] == [
+            sorted({*IDX % 1000}),
+            sorted({*IDX % 20}),
+        ]
+        assert np.allclose(rows[0].dense(), wanted.words.weight, rtol=1e-13)
+        assert np.allclose(rows[1].scaled(2.0).dense(), 2 * wanted.tables["a"][0], rtol=1e-13)
+        assert np.isclose(rows[1].norm(), np.linalg.norm(wanted.tables["a"][0]), rtol=1e-13)
+    # An array of two names is one leaf.
+    model = Model()
+    model.other = model.words
+    found = tracejit.grad(of_model, sparse_rows="model.other.weight")(model, IDX)
+    assert found.words.weight is found.other.weight and len(found.words.weight.rows) == len(IDX)
+    with pytest.raises(TypeError, match=r"no 'weights' on the path 'words.weights'"):
+        tracejit.grad(of_model, sparse_rows="model.words.weights")(Model(), IDX)
+    with pytest.raises(TypeError, match="only whole rows are read"):
+        tracejit.grad(of_model, sparse_rows="model.head")(Model(), IDX)

@@ -27,10 +27,20 @@ from tracejit.nn.attention import (
     rotary,
     sinusoids,
 )
+from tracejit.nn.class_losses import cross_entropy, nll_loss
 from tracejit.nn.convolution import Conv1d, Conv2d
+from tracejit.nn.ctc import ctc_loss
 from tracejit.nn.dropout import Dropout
+from tracejit.nn.embedding import dynamic_partition, dynamic_stitch, embedding, sharded
 from tracejit.nn.linear import Linear
 from tracejit.nn.lookup import Embedding
+from tracejit.nn.losses import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from tracejit.nn.margin_losses import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_loss,
+    multi_margin_loss,
+)
 from tracejit.nn.module import (
     Module,
     load_state_dict,
@@ -50,7 +60,14 @@ from tracejit.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from tracejit.nn.probability_losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+)
 from tracejit.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from tracejit.nn.sampled_losses import nce_loss, sampled_softmax_loss
+from tracejit.nn.samplers import LogUniformSampler, Sampler, UnigramSampler
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -72,33 +89,56 @@ __all__ = [
     "LSTMCell",
     "LayerNorm",
     "Linear",
+    "LogUniformSampler",
     "MaxPool1d",
     "MaxPool2d",
     "Module",
     "MultiHeadAttention",
     "RNN",
     "RNNCell",
+    "Sampler",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
+    "UnigramSampler",
     "attention",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "ctc_loss",
+    "dynamic_partition",
+    "dynamic_stitch",
     "elu",
+    "embedding",
     "gelu",
     "hard_sigmoid",
     "hard_swish",
+    "hinge_loss",
+    "huber_loss",
     "init",
+    "kl_div",
+    "l1_loss",
     "leaky_relu",
     "load_state_dict",
     "log_softmax",
     "mish",
+    "mse_loss",
+    "multi_margin_loss",
+    "nce_loss",
+    "nll_loss",
     "parameters",
     "relu",
     "relu6",
     "rotary",
+    "sampled_softmax_loss",
     "selu",
     "set_training",
+    "sharded",
     "sigmoid",
     "silu",
     "sinusoids",
+    "smooth_l1_loss",
     "softmax",
     "softplus",
     "state_dict",

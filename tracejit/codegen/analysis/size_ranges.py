@@ -1,24 +1,28 @@
 """How large the sizes of a program can be, so that arithmetic on them needs no checks.
 
 A size that a loop counts up from a constant by a constant cannot leave 64 bits in any time that a
-program could run; lengths of stored axes are bounded by the address space.
+program could run; lengths of stored axes are bounded by the address space. A size that is a number
+of the run is compared with that bound where it is bound, and not where arrays of it are made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
+from tracejit.codegen.analysis.int_ranges import IntRanges
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, Poly, bounds, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, Type
-from tracejit.ops.array.creation import DimValue
+from tracejit.ops.array.creation import BindSize, DimValue
 from tracejit.ops.control.dataflow import Exit, Merge
 
-__all__ = ["Ranges", "byte_counts", "size_ranges", "stays_in_64_bits"]
+__all__ = ["Ranges", "bound_sizes", "byte_counts", "size_ranges", "stays_in_64_bits"]
 
 #: More iterations than a program lives for, and more bytes than can be addressed.
 _ITERATIONS, _BYTES = 2**50, 2**57
+#: More elements than an array of the run has: whatever they are, their bytes stay in 64 bits.
+_ELEMENTS = 2**48
 
 _Range = tuple[int | None, int | None]
 #: The least and the greatest value of each size symbol that is bounded.
@@ -60,6 +64,17 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> Ranges:
             source = producer[producer[node.inputs[0]].inputs[0]]
             found = out.get(source.binds[0], (None, None)) if source.binds else (None, None)
             out[node.binds[0]] = found
+    return out
+
+
+def bound_sizes(graph: DataflowGraph, ints: IntRanges) -> Ranges:
+    """Bounds of the sizes that are bound to numbers. The program is to check those that it binds
+    where it does not know them of the number."""
+    out: Ranges = {}
+    for _, node in graph.nodes():
+        if isinstance(node.op, BindSize):
+            low, high = ints.of(node.inputs[0])
+            out[node.binds[0]] = max(low, 0), high if high <= _BYTES else _ELEMENTS
     return out
 
 

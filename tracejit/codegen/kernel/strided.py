@@ -95,12 +95,14 @@ def step_in_rows(values: Values, offset: Dim) -> Dim | None:
                 return None
         if rows and values.vector in monomial:
             return None
+        if rows and values.varies(Poly(((tuple(a for a in monomial if a not in rows), 1),))):
+            return None
         if rows:
             found = True
         else:
             linear = linear + Poly(((monomial, coefficient),)) if monomial else linear
     split = split_linear(linear, values.vector)
-    if not found or split is None or values.varies(split[0]):
+    if not found or split is None or any(values.varies(part) for part in split):
         return None
     return split[0]
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan
 from tracejit.codegen.analysis.int_ranges import IntRanges
-from tracejit.codegen.analysis.size_ranges import Ranges, stays_in_64_bits
+from tracejit.codegen.analysis.size_ranges import Ranges, bound_sizes, stays_in_64_bits
 from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.kernel.work import kernel_work
@@ -127,7 +127,8 @@ class ProgramContext:
         around: ProgramContext | None = None,
     ) -> None:
         self.graph, self.plan, self.target = graph, plan, target
-        self.ranges, self.int_ranges = ranges, IntRanges(graph, ranges)
+        self.int_ranges = IntRanges(graph, ranges)
+        self.ranges = ranges | bound_sizes(graph, self.int_ranges)
         #: The nodes that need not run, since outputs are allocated as zeros.
         self.zeroed = zeroed
         self.module: Module = Module() if around is None else around.module

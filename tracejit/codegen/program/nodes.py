@@ -119,9 +119,11 @@ def _constant(e: ProgramContext, node: Node) -> None:
 
 def _bind_size(e: ProgramContext, node: Node) -> None:
     (register,) = e.registers(e.scalars[node.inputs[0]])
-    if e.int_ranges.of(node.inputs[0])[0] < 0:
-        e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
     (size,) = node.binds
+    (low, high), most = e.int_ranges.of(node.inputs[0]), e.ranges[size][1]
+    assert most is not None
+    if low < 0 or high > most:
+        e.fb.check(e.fb.emit(f"icmp ugt i64 {register}, {most}"))
     e.env[size] = register
 
 

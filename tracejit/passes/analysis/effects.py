@@ -8,8 +8,10 @@ from tracejit.ir.kernel import Var
 from tracejit.ir.types import dtype_name, dtype_of
 from tracejit.ops.array.creation import BindSize, DimValue
 from tracejit.ops.array.elementwise import Elementwise, parts_dtype
+from tracejit.ops.control.effects import Check
+from tracejit.ops.host.random import HostDraw
 
-__all__ = ["is_barrier", "is_linear", "may_bail", "may_raise"]
+__all__ = ["has_effect", "is_barrier", "is_linear", "may_bail", "may_raise"]
 
 
 def is_barrier(node: Node) -> bool:
@@ -20,6 +22,17 @@ def is_barrier(node: Node) -> bool:
     if not node.op.pure:
         return not isinstance(node.op, BindSize)
     return any(is_barrier(n) for r in node.regions for n in r.nodes)
+
+
+def has_effect(node: Node) -> bool:
+    """Whether a node, or one in its regions, does what a run that is given up cannot take back.
+
+    Where a run ends the call is repeated, with streams of random numbers as they were: which of
+    several checks ends it, and what it has drawn by then, does not matter.
+    """
+    if not node.op.pure:
+        return not isinstance(node.op, (BindSize, Check, HostDraw))
+    return any(has_effect(n) for r in node.regions for n in r.nodes)
 
 
 def is_linear(node: Node) -> bool:

@@ -8,8 +8,7 @@ An update checks its own indices before it stores anything. But where another ar
 stored into by then, element by element or whole, or an element is gathered behind a store, the
 whole array is copied at first, to undo them: a table of a million rows for the sake of a few. What
 is gathered in front is the indices themselves, counted from the first element; that others read
-these keeps the check there. Arithmetic on numbers that may fail (a division by a count of steps) is
-done there, if all that it needs is known by then.
+these keeps the check there.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from tracejit.ir.types import ArrayType
 from tracejit.ops.array.creation import Iota
 from tracejit.ops.array.indexing import Gather, Scatter
 from tracejit.ops.array.scatter_apply import ScatterApply
-from tracejit.passes.analysis.effects import is_barrier, may_bail
 from tracejit.passes.analysis.regions import copied, with_nodes
-from tracejit.passes.fusion.scalars_first import is_scalar, scalars_first
+from tracejit.passes.analysis.stores import Stretch, stretches
+from tracejit.passes.fusion.failures_first import failures_first
 
 __all__ = ["early_checks"]
 
@@ -32,12 +31,19 @@ _Place = tuple[Value, Dim]
 
 def early_checks(graph: Graph) -> Graph:
     """`graph` with what updates of its inputs check in front of them."""
-    if any(is_scalar(node) and may_bail(node) for node in graph.nodes):
-        graph = scalars_first(graph)
+    graph = failures_first(graph)
     if not any(map(_places, graph.nodes)):
         return graph
-    stores, readers = _stores(graph)
-    wanted = _wanted(graph, stores, readers) if stores else {}
+    for k in range(len(stretches(graph))):
+        graph = _checked_early(graph, stretches(graph)[k])
+    return graph
+
+
+def _checked_early(graph: Graph, stretch: Stretch) -> Graph:
+    """`graph` with what a stretch of it checks in front of its first store."""
+    stores = stretch.stores
+    readers = [node for node in stretch.nodes if node not in stores]
+    wanted = _wanted(graph, stores, readers)
     if not wanted:
         return graph
     made = graph.producers()
@@ -68,29 +74,6 @@ def early_checks(graph: Graph) -> Graph:
     return with_nodes(graph, nodes)
 
 
-def _stores(graph: Graph) -> tuple[list[Node], list[Node]]:
-    """What may store into inputs, up to an effect; what gathers behind the first of these.
-
-    What may fail behind an effect stays behind it.
-    """
-    kinds = zip(graph.results, graph.outputs, strict=False)
-    written = {v for kind, v in kinds if kind.startswith("write")}
-    roots = set(graph.inputs)
-    stores: list[Node] = []
-    readers: list[Node] = []
-    for node in graph.nodes:
-        if node.op.updates and node.inputs[0] in roots:
-            roots.add(node.outputs[0])
-            stores.append(node)
-        elif not written.isdisjoint(node.outputs):
-            stores.append(node)
-        elif stores and is_barrier(node):
-            break
-        if stores and isinstance(node.op, Gather):
-            readers.append(node)
-    return stores, readers
-
-
 def _wanted(graph: Graph, stores: list[Node], readers: list[Node]) -> dict[_Place, Node]:
     """The indices that are to be checked early, with the sizes of their axes, and who reads them.
 
@@ -98,7 +81,8 @@ def _wanted(graph: Graph, stores: list[Node], readers: list[Node]) -> dict[_Plac
     """
     made = graph.producers()
     position = {node: k for k, node in enumerate(graph.nodes)}
-    first, known = position[stores[0]], set(graph.sizes)
+    first = position[stores[0]]
+    known = {*graph.sizes, *(name for node in graph.nodes[:first] for name in node.binds)}
     found: dict[_Place, Node] = {}
     refused: set[_Place] = set()
     readers = [*readers, *(n for n in _behind(stores, made) if isinstance(n.op, Gather))]

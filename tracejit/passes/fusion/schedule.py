@@ -22,7 +22,7 @@ from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
-from tracejit.passes.analysis.effects import is_barrier, may_raise
+from tracejit.passes.analysis.effects import is_barrier, may_bail, may_raise
 from tracejit.passes.analysis.fusable import EXPENSIVE, is_literal, is_root_op, space
 from tracejit.passes.analysis.order import Order
 
@@ -112,9 +112,10 @@ class Schedule:
         #: Of nodes in registers: what they need where they are read at the element, and elsewhere.
         needs: dict[Node, tuple[_Needs, int]] = {}
         raising: set[Node] = set()
-        barrier = -1
+        barrier = failing = -1
         for n in self.graph.nodes:
             if n not in self.fusable:
+                failing = len(schedule) if may_bail(n) else failing
                 unit |= dict.fromkeys(n.outputs, len(schedule))
                 bound |= dict.fromkeys(n.binds, len(schedule))
                 if is_barrier(n):
@@ -136,8 +137,11 @@ class Schedule:
             pointwise = own.pointwise.pop(key, -1)
             latest = max(own.all(), barrier if n in raising else -1)
             raises, old = n in raising, self._written.get(n.outputs[0])
-            # Before an argument is stored into all else has read it.
-            first = max(latest + 1, pointwise, -1 if old is None else read.get(old, -1))
+            first = max(latest + 1, pointwise)
+            if old is not None:
+                # Before an argument is stored into all else has read it, and what is in front of
+                # the store and may fail is known.
+                first = max(first, read.get(old, -1), failing + 1)
             known = {newest[key, v].index: newest[key, v] for v in own.arrays if (key, v) in newest}
             fit = (k for k, g in known.items() if k >= first and g.takes(raises, old is not None))
             group = known.get(max(fit, default=-1))
@@ -150,6 +154,7 @@ class Schedule:
                 if newest.setdefault((key, v), group).index < group.index:
                     newest[key, v] = group
                 read[v] = max(group.index, read.get(v, -1))
+            failing = max(failing, group.index if raises else -1)
             group_of[n] = group
             unit[n.outputs[0]] = group.index
         return schedule, group_of

@@ -62,21 +62,21 @@ class Gradient(Transformed):
         trace = primal.trace
         sparse = self._sparse(function, places, args, kwargs)
         by_place = dict(zip(places, primal.variables, strict=True))
-        tables = [v for p in sparse for v in _tables(by_place[p], self.transform)]
+        by_rows = {p: _tables(by_place[p], sparse.get(p, ()), self.transform) for p in places}
+        tables = [by_place[p].values[k] for p in places for k in sorted(by_rows[p])]
         rows = RowReads(tables, primal.segment.nodes, self.transform) if sparse else None
-        wrt = [v for p in places if p not in sparse for v in by_place[p].values]
+        wrt = [v for p in places for k, v in enumerate(by_place[p].values) if k not in by_rows[p]]
         pull = Pullback(primal.segment, wrt, fresh_name(trace), stack_name(trace), rows)
         one = pull.c.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
         gradients = []
         for place, x in by_place.items():
-            if place in sparse:
-                pairs = [pull.row_gradients[v] for v in x.values]
-                leaves = [
-                    _by_rows(interpreter, leaf, *p) for leaf, p in zip(x.given, pairs, strict=True)
-                ]
-            else:
-                leaves = [like(leaf, next(found)) for leaf in x.given]
+            leaves = [
+                _by_rows(interpreter, leaf, *pull.row_gradients[v])
+                if k in by_rows[place]
+                else like(leaf, next(found))
+                for k, (leaf, v) in enumerate(zip(x.given, x.values, strict=True))
+            ]
             gradients.append(x.rebuilt(interpreter, leaves))
         out = gradients[0] if self.single else tuple(gradients)
         if self.with_value:
@@ -89,28 +89,34 @@ class Gradient(Transformed):
         places: Sequence[int | str],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-    ) -> list[int | str]:
-        """The places of the arguments whose gradients are kept as rows. Raises TypeError."""
+    ) -> dict[int | str, list[str]]:
+        """The places of the arguments of which gradients are kept as rows, and for each the paths
+        to the parts of which they are. Raises TypeError."""
         given = self.sparse_rows
-        if given is False:
-            return []
-        if given is True:
-            return list(places)
-        chosen: tuple[int | str, ...] = given if isinstance(given, tuple) else (given,)
-        numbers = [k for k in chosen if not isinstance(k, str)]
-        names = [k for k in chosen if isinstance(k, str)]
-        found = argument_places(function, numbers, names, args, kwargs)
-        if not set(found) <= set(places):
-            raise TypeError(f"{self.transform}: sparse_rows names arguments that argnums does not")
-        return found
+        if isinstance(given, bool):
+            return {p: [""] for p in places} if given else {}
+        sparse: dict[int | str, list[str]] = {}
+        for one in given if isinstance(given, tuple) else (given,):
+            name, _, path = one.partition(".") if isinstance(one, str) else ("", "", "")
+            numbers, names = ((), (name,)) if isinstance(one, str) else ((one,), ())
+            (place,) = argument_places(function, numbers, names, args, kwargs)
+            if place not in places:
+                raise TypeError(
+                    f"{self.transform}: sparse_rows names arguments that argnums does not"
+                )
+            sparse.setdefault(place, []).append(path)
+        return sparse
 
 
-def _tables(x: Variables, what: str) -> list[Value]:
-    """The arrays of an argument. Raises TypeError for numbers among them."""
-    for leaf in x.given:
-        if not isinstance(leaf.type, ArrayType) or leaf.type.ndim == 0:
+def _tables(x: Variables, paths: Sequence[str], what: str) -> set[int]:
+    """The numbers of the arrays in parts of an argument. Raises TypeError for numbers among them,
+    and where a path leads nowhere."""
+    found = {k for path in paths for k in x.below(path)}
+    for k in found:
+        t = x.given[k].type
+        if not isinstance(t, ArrayType) or t.ndim == 0:
             raise TypeError(f"{what} with sparse_rows takes arrays of one axis or more")
-    return x.values
+    return found
 
 
 def _by_rows(interpreter: Interpreter, table: Tracer, rows: Value, values: Value) -> Any:

@@ -19,7 +19,7 @@ from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import has_float_arrays, is_grown
 from tracejit.frontend.tracing.instances import buffers_of, is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import build_dataclass
+from tracejit.frontend.tracing.pytree import build_dataclass, is_namedtuple
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
@@ -75,6 +75,17 @@ class Variables:
     def rebuilt(self, interpreter: Interpreter, leaves: Sequence[Any]) -> Any:
         """The argument's containers and objects around other leaves."""
         return _built(interpreter, self.root, leaves, anew=True)
+
+    def below(self, path: str) -> set[int]:
+        """The numbers of the leaves of the part to which a path of attributes, keys and numbers
+        leads: `layers.0.weight`, or all for an empty one. Raises TypeError where there is none."""
+        node = self.root
+        for step in path.split(".") if path else ():
+            parts = _parts_by_name(node) if isinstance(node, _Container) else {}
+            if step not in parts:
+                raise TypeError(f"there is no {step!r} on the path {path!r} into an argument")
+            node = parts[step]
+        return set(_leaves(node, []))
 
     def directions(self, tangent: Any, what: str) -> list[Any]:
         """For each leaf its part of a tangent, which has None for zeros of all in its place.
@@ -212,17 +223,23 @@ class _Finder:
         for name in names:
             part = self.interpreter.attribute(x, name)
             node.parts.append(_Carried(part) if name in buffers else self.node(part, True))
-        if not any(_has_leaf(part, []) for part in node.parts):
+        if not any(True for part in node.parts for _ in _leaves(part, [])):
             return _Carried(x)
         return node
 
 
-def _has_leaf(node: Any, inside: list[Any]) -> bool:
-    if not isinstance(node, _Container):
-        return isinstance(node, _Leaf)
-    if any(node is outer for outer in inside):
-        return False
-    return any(_has_leaf(part, [*inside, node]) for part in node.parts)
+def _parts_by_name(node: _Container) -> dict[str, Any]:
+    keys = node.cls._fields if is_namedtuple(node.cls) else node.keys  # type: ignore[attr-defined]
+    return dict(zip(map(str, keys or range(len(node.parts))), node.parts, strict=True))
+
+
+def _leaves(node: Any, inside: list[Any]) -> Iterator[int]:
+    """The numbers of the leaves of a part."""
+    if isinstance(node, _Leaf):
+        yield node.number
+    elif isinstance(node, _Container) and not any(node is outer for outer in inside):
+        for part in node.parts:
+            yield from _leaves(part, [*inside, node])
 
 
 def _built(interpreter: Interpreter, root: Any, leaves: Sequence[Any], anew: bool) -> Any:
