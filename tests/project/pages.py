@@ -9,6 +9,7 @@ The fence of a block says what it is:
 - `console`: `$ tracejit ...` and what the command prints.
 - `sh`: commands that are not run; each must be one that there is.
 - `text step.graph`: kept as that file; `text` without a name is a drawing or a quotation.
+- `with-torch`, or another package: run where that is installed.
 - `no-run` after any of them: not run, for a reason that the page gives.
 
 `...` in what is printed stands for anything, and times in milliseconds are not compared. Every page
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import os
 import re
@@ -118,7 +120,8 @@ class Run:
                 raise
 
     def _run(self, block: Block) -> None:
-        if "no-run" in block.words:
+        needed = [w.removeprefix("with-") for w in block.words if w.startswith("with-")]
+        if "no-run" in block.words or not all(map(importlib.util.find_spec, needed)):
             return
         if block.file:
             (self.folder / block.file).write_text(block.text, encoding="utf-8")
@@ -186,8 +189,6 @@ UPDATING = False
 
 def assert_known(command: str) -> None:
     """Assert that a command of a `sh` block is one of `tracejit`'s, or runs modules there are."""
-    import importlib.util
-
     from tracejit.cli import _parser
 
     words = shlex.split(command, comments=True)

@@ -60,6 +60,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("parts", "plain_calls", "device"),
         ("compile",),
         ("dataflow",),
+        ("exchange",),
         ("dispatch",),
     ),
 }
@@ -117,7 +118,11 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "runtime.dispatch": ("runtime.device.finding",),
     },
     "few runs end this way, or are of this kind": {
-        "runtime.dispatch": ("codegen.support.printing", "runtime.dataflow.partial_call"),
+        "runtime.dispatch": (
+            "codegen.support.printing",
+            "runtime.dataflow.partial_call",
+            "runtime.exchange.calls",
+        ),
         "runtime.report.fallbacks": (
             "frontend.capture.globals",
             "frontend.tracing.contents",

@@ -93,3 +93,6 @@ def test_structures_in_compiled_functions() -> None:
     assert found.keys() == expected.keys() and found["c"] == "text" and found["b"][0] == 3.0
     np.testing.assert_array_equal(found["b"][1][0], expected["b"][1][0])
     assert found["b"][1][1] is None
+    with tracejit.eager():
+        slopes = tracejit.grad(lambda x: f({"x": x})["x"].sum())(X)
+    np.testing.assert_array_equal(slopes, np.full_like(X, 2))

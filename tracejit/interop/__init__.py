@@ -1,1 +1,22 @@
-"""Other packages: tensors, estimators and minimisers around compiled functions."""
+"""Other packages: tensors, estimators and minimisers around compiled functions.
+
+`interop.torch`, `interop.jax`, `interop.scipy` and `interop.sklearn` are imported when they are
+first asked for, and need the package of that name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+_MODULES = ("jax", "scipy", "sklearn", "torch")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _MODULES:
+        return importlib.import_module(f"tracejit.interop.{name}")
+    raise AttributeError(f"module 'tracejit.interop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

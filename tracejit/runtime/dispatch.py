@@ -26,7 +26,7 @@ from tracejit.locks import holding, holds_lock, long_lock, once
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
-from tracejit.runtime.device.detect import first_array
+from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.options import Options
 from tracejit.runtime.plain_calls import PlainCalls
@@ -205,6 +205,7 @@ class Jitted(native.JitBase):
         """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
         from tracejit.runtime.compile.specialize import lower_call
 
+        args, kwargs = _with_views(args, kwargs)
         return lower_call(self, args, kwargs).graphs["trace"]
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
@@ -215,6 +216,7 @@ class Jitted(native.JitBase):
         """
         from tracejit.runtime.compile.specialize import lower_call
 
+        args, kwargs = _with_views(args, kwargs)
         return lower_call(self, args, kwargs, self._options.moves)
 
     def partial(
@@ -232,7 +234,7 @@ class Jitted(native.JitBase):
         by node: what these results do not need is left out, prints included, but an exception that
         the function raises itself is raised. `workers` is a number of threads among which
         independent nodes are divided; without it, one node runs after another. The arguments keep
-        their contents.
+        their contents. Arrays in `.outputs` are NumPy's.
 
         Gives the run: `.outputs`, and as a record `.times` (node, seconds, frame, iteration) and
         `.fired` (how often each node ran). Raises TraceError where the call cannot be traced,
@@ -241,6 +243,7 @@ class Jitted(native.JitBase):
         """
         from tracejit.runtime.dataflow.partial_call import partial_call
 
+        args, kwargs = _with_views(args, kwargs)
         return partial_call(self, args, kwargs, outputs, workers)
 
 
@@ -329,16 +332,18 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
+    # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
+    followed = current is None or current() is None
+    array = first_array((*args, *kwargs.values())) if followed and self._device is None else None
+    if array is not None and not is_on_device(array):
+        return _exchange().call_with_views(self, array, args, kwargs)
     # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
     # the compiler taken apart at the very end.
     eager = config.is_eager() or holds_lock() or sys.is_finalizing()
     function = _plain(self)
-    # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-    if not eager and (current is None or current() is None):
-        if self._device is None:
-            array = first_array((*args, *kwargs.values()))
-            if array is not None or self._options.moves is not None:
-                return _on_device()(self, array, args, kwargs)
+    if followed and not eager:
+        if self._device is None and (array is not None or self._options.moves is not None):
+            return _on_device()(self, array, args, kwargs)
         try:
             result = _compiled(self, args, kwargs)
         except TraceError as e:
@@ -357,6 +362,22 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
                 self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
         return function(*args, **kwargs)
+
+
+@once
+def _exchange() -> Any:
+    from tracejit.runtime.exchange import calls
+
+    return calls
+
+
+def _with_views(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments with NumPy's views in the place of other libraries' arrays of the host."""
+    array = first_array((*args, *kwargs.values()))
+    if array is None or is_on_device(array):
+        return args, kwargs
+    args, kwargs = _exchange().with_views(array, args, kwargs)
+    return args, kwargs
 
 
 @once

@@ -55,6 +55,11 @@ class PlainCalls:
         # An eager run may be an error; or of a part, what runs in its place is elsewhere.
         return self._jitted._fallbacks.is_strict or self._is_part
 
+    @property
+    def answers_some(self) -> bool:
+        """Whether calls of some kind are answered plainly, or have been."""
+        return self._table is not None
+
     def ran_eagerly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was known to run eagerly, and nothing is said of it any more."""
         if self._is_off:

@@ -145,13 +145,13 @@ class EagerInterpreter:
         """A container that has been made inside the run."""
         return x
 
-    def iterate(self, x: Any) -> Any:
-        """What a value gives one after another."""
-        return iter(x)
-
     def is_local(self, x: Any) -> bool:
         """Whether `x` may be used without being followed to where the program has it from."""
         return True
+
+    def iterate(self, x: Any) -> Iterator[Any]:
+        """What `for` goes through."""
+        return iter(x)
 
     def attribute(self, x: Any, name: str) -> Any:
         """`x.name`."""

@@ -45,8 +45,11 @@ for _name in __future__.all_feature_names:
 _NESTED = 0x10
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
-#: Folders of this package that hold programs: they are compiled as their callers are.
-_PROGRAMS = tuple(str(Path(PACKAGE) / name) for name in ("nn", "optim"))
+#: Where this package holds programs: they are compiled as their callers are.
+_PROGRAMS = tuple(
+    str(Path(PACKAGE) / name)
+    for name in ("nn", "optim", "interop/networks.py", "interop/programs.py")
+)
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ __all__ = [
     "HEAP_TYPE",
     "buffers_of",
     "is_instance",
+    "is_instance_class",
     "is_own_function",
     "is_own_method",
     "is_placed",
@@ -40,7 +41,11 @@ _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 def is_instance(x: Any) -> bool:
     """Whether `x` is an object of a class of the program that keeps nothing but attributes."""
-    cls = type(x)
+    return is_instance_class(type(x))
+
+
+def is_instance_class(cls: type) -> bool:
+    """Whether a class is one of the program whose objects keep nothing but attributes."""
     known = _KNOWN.get(cls)
     if known is None:
         known = _KNOWN[cls] = cls is SimpleNamespace or _is_of_program(cls)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tracejit.errors import DeviceError
 from tracejit.locks import long_lock
+from tracejit.runtime.device.detect import host_library
 from tracejit.runtime.device.ghosts import ghost, holder_of
 from tracejit.runtime.device.library import Library, Moved
 
@@ -231,6 +232,8 @@ class _Dressed:
                 f"an array of NumPy, {x.dtype}{list(x.shape)}, beside arrays on a device: move it "
                 "there, or all of them to the host"
             )
+        if host_library(type(x)) is not None:
+            raise DeviceError("an array on the host beside arrays on a device: move one")
         return x
 
     def outside(self, x: Any) -> Any:

@@ -8,15 +8,34 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.locks import once
 from tracejit.runtime.device.libraries import ArrayLibrary, DeviceArray, dense_strides
 
-__all__ = ["TorchLibrary", "torch_library"]
+__all__ = ["TorchLibrary", "numpy_dtypes", "require_like_numpy", "torch_library"]
 
 #: dtypes that PyTorch, from some version on, and NumPy both have, under the same names.
 _SHARED = (
     "float64", "float32", "float16", "complex128", "complex64", "bool",
     "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
 )  # fmt: skip
+
+
+@once
+def numpy_dtypes(torch: Any) -> dict[Any, np.dtype[Any]]:
+    """NumPy's dtypes of PyTorch's."""
+    return {getattr(torch, name): np.dtype(name) for name in _SHARED if hasattr(torch, name)}
+
+
+def require_like_numpy(torch: Any, x: Any) -> None:
+    """Raise TypeError for a tensor whose elements are not all in its memory as NumPy has them."""
+    if x.layout is not torch.strided:
+        raise TypeError(f"a tensor of layout {x.layout}: pass x.to_dense()")
+    if x.is_conj():
+        raise TypeError("a tensor to be conjugated yet: pass x.resolve_conj()")
+    if x.is_neg():
+        raise TypeError("a tensor to be negated yet: pass x.resolve_neg()")
+    if x.dtype not in numpy_dtypes(torch):
+        raise TypeError(f"a tensor of dtype {x.dtype}, which NumPy has not")
 
 
 class TorchLibrary(ArrayLibrary):
@@ -27,9 +46,7 @@ class TorchLibrary(ArrayLibrary):
     def __init__(self, ordinal: int | None) -> None:
         super().__init__(ordinal)
         torch = self._torch = import_module("torch")
-        self._to_numpy = {
-            getattr(torch, name): np.dtype(name) for name in _SHARED if hasattr(torch, name)
-        }
+        self._to_numpy = numpy_dtypes(torch)
         self._from_numpy = {known: dtype for dtype, known in self._to_numpy.items()}
 
     def read(self, x: Any) -> DeviceArray | None:
@@ -45,15 +62,8 @@ class TorchLibrary(ArrayLibrary):
                 "a tensor that requires grad: derivatives of PyTorch do not reach in here; "
                 "pass x.detach()"
             )
-        if x.layout is not self._torch.strided:
-            raise TypeError(f"a tensor of layout {x.layout}: pass x.to_dense()")
-        if x.is_conj():
-            raise TypeError("a tensor to be conjugated yet: pass x.resolve_conj()")
-        if x.is_neg():
-            raise TypeError("a tensor to be negated yet: pass x.resolve_neg()")
-        dtype = self._to_numpy.get(x.dtype)
-        if dtype is None:
-            raise TypeError(f"a tensor of dtype {x.dtype}, which NumPy has not")
+        require_like_numpy(self._torch, x)
+        dtype = self._to_numpy[x.dtype]
         at = x.get_device()
         strides = tuple([s * dtype.itemsize for s in x.stride()])
         library = self if at == self.ordinal else torch_library(at)

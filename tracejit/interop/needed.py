@@ -1,0 +1,19 @@
+"""Packages that only some programs need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["needed"]
+
+
+def needed(name: str, what: str, install: str = "") -> Any:
+    """A module. Raises ImportError that says what to install."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.partition(".")[0] != name.partition(".")[0]:
+            raise
+        package = install or name
+        raise ImportError(f"{what} is not installed: pip install {package}", name=name) from None
