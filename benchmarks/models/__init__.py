@@ -19,8 +19,6 @@ from .cases import CASES, LOSSES, Case
 
 #: Of a loss in double precision, and of each gradient by its norm.
 RTOL = 1e-9
-#: Steps of training, after which the loss must be lower.
-STEPS = 60
 
 
 def in_doubles(net: Any) -> Any:
@@ -159,7 +157,7 @@ def run(quick: bool, only: str = "") -> list[Table]:
         for case in cases:
             found, facts = contest(case, quick)
             row = found.rows(("step",), 3 if quick else 9)
-            losses = Ours(case, small=False).train(STEPS)
+            losses = Ours(case, small=False).train(case.steps)
             learnt = [float(np.mean(x)) for x in (losses[:5], losses[-5:])]
             table.rows.append(row | facts | {"first losses": learnt[0], "last losses": learnt[1]})
             table.notes += found.notes

@@ -26,7 +26,7 @@ class Case:
     `build(rng, small)` makes it, `twin(torch_twins, small)` the same in PyTorch; `batches(rng,
     small)` gives a function that draws a batch: the inputs and the target. `loss` is the name of
     the loss, `rate` the learning rate of plain descent, which is timed, `adam` that of Adam, with
-    which the model learns. `small` is a size for tests.
+    which the model learns in so many `steps`. `small` is a size for tests.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Case:
     loss: str = "cross_entropy"
     rate: float = 0.05
     adam: float = 1e-3
+    steps: int = 60
 
 
 def pictures(count: int, size: int, classes: int = 10) -> Any:
@@ -153,6 +154,7 @@ CASES = [
         loss="binary",
         rate=1.0,
         adam=1e-2,
+        steps=400,
     ),
     Case(
         "language",

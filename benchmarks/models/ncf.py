@@ -15,6 +15,8 @@ class NCF(nn.Module):
         self.item_factors = nn.Embedding(items, factors, rng)
         self.user_features = nn.Embedding(users, hidden[0] // 2, rng)
         self.item_features = nn.Embedding(items, hidden[0] // 2, rng)
+        for table in (self.user_factors, self.item_factors, self.user_features, self.item_features):
+            table.weight *= 0.1
         self.layers = [nn.Linear(a, b, rng) for a, b in pairwise(hidden)]
         self.last = nn.Linear(factors + hidden[-1], 1, rng)
 

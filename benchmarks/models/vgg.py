@@ -14,7 +14,10 @@ class VGG19(nn.Module):
         for filters, count in STAGES:
             outputs, stage = max(4, int(width * filters)), []
             for _ in range(count):
-                stage.append(nn.Conv2d(inputs, outputs, 3, rng, padding=1))
+                conv = nn.Conv2d(inputs, outputs, 3, rng, padding=1)
+                # Nineteen layers without norms do not learn from smaller weights.
+                conv.weight[:] = nn.init.he_normal(conv.weight.shape, rng)
+                stage.append(conv)
                 inputs = outputs
             self.stages.append(stage)
         hidden = max(8, int(width * 4096))
