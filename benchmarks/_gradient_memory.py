@@ -40,14 +40,14 @@ def sweep(u, steps):
     return u
 
 
-checkpointed_sweep = tracejit.checkpoint(sweep)
+rematerialised_sweep = tracejit.remat(sweep)
 
 
-def checkpointed(u, steps):
+def rematerialised(u, steps):
     """As `nonlinear` for a square number of steps, in as many sweeps as a sweep has steps."""
     root = int(steps**0.5)
     for _ in range(root):
-        u = checkpointed_sweep(u, root)
+        u = rematerialised_sweep(u, root)
     return np.sum(u**2)
 
 
@@ -67,14 +67,14 @@ def kept() -> Table:
     """Bytes that the backward pass keeps of `STEPS` steps, over those of the vector's interior."""
     table = Table(f"memory kept for the backward pass of a stencil on {POINTS} float64, bytes", [])
     interior = 8 * (POINTS - 2)
-    worst = {"linear": 0.0, "nonlinear": 0.0, "checkpointed": 0.0}
+    worst = {"linear": 0.0, "nonlinear": 0.0, "rematerialised": 0.0}
     for steps in STEPS:
         row: dict[str, Any] = {"": f"{steps} steps", "steps x interior": steps * interior}
-        for function in (linear, nonlinear, checkpointed):
+        for function in (linear, nonlinear, rematerialised):
             name = function.__name__
             taken, compiled = room(function, steps)
             row[name] = taken if compiled else "eager"
-            states = 2 * steps**0.5 if function is checkpointed else steps
+            states = 2 * steps**0.5 if function is rematerialised else steps
             share = taken / (states * interior) if compiled else np.inf
             worst[name] = max(worst[name], share)
         table.rows.append(row)
@@ -82,8 +82,8 @@ def kept() -> Table:
     table.require("linear: kept over steps x interior", worst["linear"], at_most=small)
     table.require("nonlinear: kept over steps x interior", worst["nonlinear"], at_most=ROOM + small)
     table.require(
-        "checkpointed: kept over 2 sqrt(steps) x interior",
-        worst["checkpointed"],
+        "rematerialised: kept over 2 sqrt(steps) x interior",
+        worst["rematerialised"],
         at_most=ROOM + small,
     )
     table.notes.append("the room of the stacks, which doubles when it is full, from a kilobyte on")

@@ -12,7 +12,6 @@ import importlib
 
 from tracejit import config, errors, tree
 from tracejit.api import (
-    checkpoint,
     custom_jvp,
     custom_vjp,
     grad,
@@ -21,6 +20,7 @@ from tracejit.api import (
     jacobian,
     jit,
     jvp,
+    remat,
     stop_gradient,
     value_and_grad,
     vjp,
@@ -35,7 +35,6 @@ __all__ = [
     "FallbackWarning",
     "RowGradient",
     "__version__",
-    "checkpoint",
     "cond",
     "config",
     "custom_jvp",
@@ -50,6 +49,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "remat",
     "scan",
     "stop_gradient",
     "tree",
@@ -62,7 +62,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: What is imported when it is first asked for.
-_PACKAGES = ("data", "interop", "monitor", "nn", "optim")
+_PACKAGES = ("checkpoint", "data", "interop", "monitor", "nn", "optim")
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tracejit.transforms.api.custom import CustomJvp, CustomVjp
 
 __all__ = [
-    "checkpoint",
     "custom_jvp",
     "custom_vjp",
     "grad",
@@ -26,6 +25,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "remat",
     "stop_gradient",
     "value_and_grad",
     "vjp",
@@ -339,21 +339,21 @@ stop_gradient.__tracejit_traced__ = _traced_stop  # type: ignore[attr-defined]
 
 
 @_makes
-def checkpoint(function: F) -> F:
+def remat(function: F) -> F:
     """`function`, whose intermediate values a backward pass computes again instead of keeping them.
 
     A backward pass keeps what each call reads, and no more than that; when it comes to the call, it
     runs `function` once more, and goes back through that. So memory is saved for the time of a
-    second forward pass: a loop of T steps whose body is checkpointed keeps the state before each
-    step alone, and one of sqrt(T) checkpointed loops of sqrt(T) steps keeps O(sqrt(T)) states.
+    second forward pass: a loop of T steps whose body is under it keeps the state before each
+    step alone, and one of sqrt(T) such loops of sqrt(T) steps keeps O(sqrt(T)) states.
 
     Values are the same with it and without it. Where a call prints, raises, draws random numbers or
     changes a container of the caller's, its values are kept; the report says so. Of a gradient
     that runs under `eager()` all values are kept. A plain call is a call of `function`.
     """
-    from tracejit.transforms.api.checkpoint import Checkpointed
+    from tracejit.transforms.api.remat import Rematerialised
 
-    return Checkpointed(function)  # type: ignore[return-value]
+    return Rematerialised(function)  # type: ignore[return-value]
 
 
 @_makes

@@ -16,9 +16,10 @@ def layers(x: list[Any], y: list[Any], s: float) -> Any:
     return x[0].mean()
 
 
-def signs(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Of `a` and `b` other zeros, of `c` another number, of `d` another dtype."""
-    return a * 0.0 + 1.0, b * -0.0 + 1.0, c * 2.0 + 1.0, d * np.float32(0.0) + np.float32(1.0)
+def signs(a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+    """Of `a` and `b` other zeros, of `c` another number, of `d` and `e` another dtype."""
+    zero = np.float32(0.0)
+    return a * 0.0 + 1.0, b * -0.0 + 1.0, c * 2.0 + 1.0, d * zero + zero, e * -zero + zero
 
 
 def test_arrays_of_one_shape_share_code() -> None:
@@ -33,9 +34,9 @@ def test_arrays_of_one_shape_share_code() -> None:
 
 def test_what_differs_stays_apart() -> None:
     x = np.array([1.0, -2.0, 3.0])
-    given = x, x + 1, x + 2, x.astype(np.float32)
+    given = x, x + 1, x + 2, x.astype(np.float32), x.astype(np.float32) + 1
     assert_parity(signs, *given, parity="exact")
-    assert tracejit.jit(signs).lower(*given).text("kernel").count("def k") == 4
+    assert tracejit.jit(signs).lower(*given).text("kernel").count("def k") == 5
 
 
 def test_parts_by_threads() -> None:

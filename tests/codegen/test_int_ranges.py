@@ -8,7 +8,7 @@ import pytest
 
 import tracejit
 from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, IntRanges
-from tracejit.codegen.analysis.size_ranges import size_ranges
+from tracejit.codegen.analysis.size_ranges import bound_sizes, size_ranges
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.compile.graph_call import lower_graph
@@ -129,3 +129,26 @@ def f(p: bool, k: int):
     flat = lower_control_flow(graph)
     ranges = IntRanges(flat, size_ranges(flat, ()))
     assert [ranges.of(v) for v in flat.outputs] == [(0, 1), (INT_MIN, INT_MAX)]
+
+
+CLAMPED = """
+def f(n: size, k: int, x: f32[n, 8]):
+    low: i64 = constant(value=0, type="i64")
+    length: int = dim_value(dim=n)
+    high: i64 = np_scalar(length, dtype="i64")
+    given: i64 = np_scalar(k, dtype="i64")
+    up: i64 = maximum(given, low)
+    clamped: i64 = minimum(up, high)
+    bind_size(clamped, binds=(m,))
+    zero: f32 = constant(value=0.0, type="f32")
+    out: f32[m, 16] = broadcast_to(zero, shape=(m, 16))
+    return out
+"""
+
+
+def test_sizes_that_numbers_become_lie_where_these_lie() -> None:
+    """What is clamped to a stored axis is no longer: neither it nor its bytes are checked."""
+    flat = lower_control_flow(parse_graph(CLAMPED))
+    found = IntRanges(flat, size_ranges(flat, ()))
+    assert bound_sizes(flat, found) == {"m": (0, 2**57 // 32)}
+    assert "with.overflow" not in lower_graph(parse_graph(CLAMPED), "llvm")

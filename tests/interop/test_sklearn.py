@@ -96,7 +96,7 @@ def test_networks_and_optimisers_of_ones_own() -> None:
     assert modes == [(3, 2)] and model.score(x, y) > 0.99 and model.predict(x).shape == (90, 2)
     assert model.net_.training is False and model.net_.rows == 60 * 90
     assert np.allclose(model.partial_fit(x, y).predict(x), y, rtol=0.01)
-    with pytest.raises(ValueError, match=r"gives \(30,\), for targets \(30, 1\)"):
+    with pytest.raises(ValueError, match=r"one shape, not \(30,\) and \(30, 1\)"):
         interop.Regressor(lambda n, m, rng: Flat()).fit(x, y[:, 0])
     with pytest.raises(ValueError, match="at least 1"):
         interop.Regressor(batch=0).fit(x, y)

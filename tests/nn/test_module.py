@@ -91,6 +91,15 @@ def test_modes_are_those_of_all_modules_in_it() -> None:
     assert net.train().layers[1].training
 
 
+def test_each_mode_is_compiled_once() -> None:
+    net, x = Net(), np.ones((4, 3))
+    forward = tracejit.jit(Net.__call__, strict=True)
+    for _ in range(3):
+        forward(net.train(), x)
+        forward(net.eval(), x)
+    assert len(forward.report().compiles) == 2
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 def test_buffers_change_and_have_no_gradient(compiled: bool) -> None:
     net, x = Net(), np.arange(12.0).reshape(4, 3)

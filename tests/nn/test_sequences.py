@@ -50,12 +50,16 @@ def rnn(net: Any, x: Any) -> Any:
     return net(x)
 
 
-def rnn_with_lengths(net: Any, x: Any) -> Any:
-    return net(x, None, LENGTHS)
+def rnn_with_lengths(net: Any, x: Any, h: Any) -> Any:
+    return net(x, h, LENGTHS)
 
 
 def masked(net: Any, x: Any, context: Any) -> Any:
     return net(x, context, mask=MASK, padding=PADDING)
+
+
+def biased(net: Any, x: Any, context: Any, mask: Any) -> Any:
+    return net(x, context, mask=mask, padding=PADDING)
 
 
 def causal(net: Any, x: Any) -> Any:
@@ -63,16 +67,16 @@ def causal(net: Any, x: Any) -> Any:
 
 
 def decoded(net: Any, x: Any, context: Any) -> Any:
-    return net(x, context, padding=PADDING)
+    return net(x, context, memory_padding=PADDING)
 
 
-def packed(twin: Any, x: Any) -> Any:
+def packed(twin: Any, x: Any, h: Any) -> Any:
     import torch
     from torch.nn.utils import rnn as sequences
 
     lengths = torch.from_numpy(LENGTHS)
     given = sequences.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-    out, state = twin(given)
+    out, state = twin(given, h)
     return sequences.pad_packed_sequence(out, batch_first=True)[0], state
 
 
@@ -80,6 +84,13 @@ def masked_twin(twin: Any, x: Any, context: Any) -> Any:
     import torch
 
     mask, padding = torch.from_numpy(~MASK), torch.from_numpy(PADDING)
+    return twin(x, context, context, padding, attn_mask=mask, need_weights=False)[0]
+
+
+def biased_twin(twin: Any, x: Any, context: Any, mask: Any) -> Any:
+    import torch
+
+    padding = torch.zeros(2, 7).double().masked_fill(torch.from_numpy(PADDING), -torch.inf)
     return twin(x, context, context, padding, attn_mask=mask, need_weights=False)[0]
 
 
@@ -119,19 +130,25 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], str, tuple[Any, ...], dict[str
         *(rnn, (X,), "LSTM", (8, 3), {"num_layers": 2, **TWO}, rnn),
     ),
     "lengths": (
-        nn.LSTM(8, 3, RNG, **TWO, dtype=D),
-        *(rnn_with_lengths, (X,), "LSTM", (8, 3), TWO, packed),
+        nn.GRU(8, 3, RNG, **TWO, dtype=D),
+        *(rnn_with_lengths, (X, RNG.standard_normal((2, 2, 3))), "GRU", (8, 3), TWO, packed),
     ),
     "attention": (
         nn.MultiHeadAttention(8, 2, RNG, dtype=D),
         *(masked, (X, CONTEXT), "MultiheadAttention", (8, 2), {"batch_first": True}, masked_twin),
+    ),
+    "bias": (
+        nn.MultiHeadAttention(8, 2, RNG, bias=False, dtype=D),
+        *(biased, (X, CONTEXT, RNG.standard_normal((5, 7))), "MultiheadAttention", (8, 2)),
+        {"batch_first": True, "bias": False},
+        biased_twin,
     ),
     "causal": (
         nn.MultiHeadAttention(8, 2, RNG, dtype=D),
         *(causal, (X,), "MultiheadAttention", (8, 2), {"batch_first": True}, causal_twin),
     ),
     "encoder": (
-        nn.TransformerEncoderLayer(8, 2, 16, RNG, dropout=0.0, activation="gelu", dtype=D),
+        nn.TransformerEncoderLayer(8, 2, 16, RNG, dropout=0.0, activation=nn.gelu, dtype=D),
         causal,
         (X,),
         *("TransformerEncoderLayer", (8, 2, 16, 0.0, "gelu"), {"batch_first": True}, encoded_twin),
@@ -235,28 +252,69 @@ def test_long_sequences_take_no_longer_to_compile() -> None:
 def test_attention_is_a_mean_of_values() -> None:
     q, k, v = RNG.standard_normal((3, 2, 4, 6))
     weights = softmax(q @ k.transpose(0, 2, 1) / np.sqrt(6), axis=-1)
-    np.testing.assert_allclose(nn.attention(q, k, v), weights @ v)
-    only_itself = nn.attention(q, k, v, mask=np.eye(4, dtype=bool))
+    np.testing.assert_allclose(nn.scaled_dot_product_attention(q, k, v), weights @ v)
+    only_itself = nn.scaled_dot_product_attention(q, k, v, mask=np.eye(4, dtype=bool))
     np.testing.assert_allclose(only_itself, v)
-    single = nn.attention(*(x.astype(np.float32) for x in (q, k, v)), causal=True)
+    single = nn.scaled_dot_product_attention(
+        *(x.astype(np.float32) for x in (q, k, v)), causal=True
+    )
     assert single.dtype == np.float32
     np.testing.assert_allclose(single[:, 0], v[:, 0], rtol=1e-5)
 
 
+def test_who_may_look_at_nothing_gets_zeros() -> None:
+    """Also where gradients pass: what it would have looked at has none."""
+    q, k, v = RNG.standard_normal((3, 1, 3, 4))
+    mask = np.array([[True, False, True], [False] * 3, [True] * 3])
+
+    def total(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        return nn.scaled_dot_product_attention(q, k, v, mask).sum()
+
+    y = nn.scaled_dot_product_attention(q, k, v, mask)
+    assert not y[0, 1].any() and y[0, [0, 2]].all()
+    slopes = tracejit.jit(tracejit.grad(total, argnums=(0, 1, 2)), strict=True)
+    for by_bools, by_floats in zip(
+        slopes(q, k, v, mask), slopes(q, k, v, np.where(mask, 0.0, -np.inf)), strict=True
+    ):
+        assert np.isfinite(by_bools).all()
+        np.testing.assert_allclose(by_bools, by_floats)
+    assert not slopes(q, k, v, mask)[0][0, 1].any()
+
+
 def test_a_cache_gives_what_the_whole_sequence_does() -> None:
-    net, x = nn.MultiHeadAttention(8, 2, RNG, dtype=D), RNG.standard_normal((2, 5, 8))
-    cache = nn.Cache(2, 2, 5, 4, D)
+    """Of a decoder; the code for one more position is compiled once for all lengths."""
+    x = RNG.standard_normal((2, 12, 8))
+    net = nn.TransformerDecoderLayer(8, 2, 16, RNG, rotary=True, dropout=0.0, dtype=D)
+    cache = net.self_attn.cache(2, 12)
 
     @tracejit.jit(strict=True)
-    def step(net: Any, x: Any, cache: Any) -> Any:
-        return net(x, cache=cache, causal=True)
+    def step(net: Any, x: Any, context: Any, cache: Any) -> Any:
+        return net(x, context, cache=cache)
 
-    parts = [step(net, x[:, a:b], cache) for a, b in ((0, 2), (2, 3), (3, 4), (4, 5))]
-    np.testing.assert_allclose(np.concatenate(parts, axis=1), net(x, causal=True), rtol=1e-12)
-    assert cache.length == 5
-    with pytest.raises(ValueError, match="a cache for 5 tokens has no room for 6"):
-        step(net, x[:, :1], cache)
-    assert cache.length == 5
+    parts = [step(net, x[:, :4], CONTEXT, cache)]
+    for t in range(4, 12):
+        parts.append(step(net, x[:, t : t + 1], CONTEXT, cache))
+    whole = net(x, CONTEXT)
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), whole, rtol=1e-10, atol=1e-12)
+    assert cache.length == 12 and len(step.report().compiles) <= 3
+    assert "undone" not in str(step.report())  # no copy of the whole cache
+    with pytest.raises(ValueError, match="a Cache for 12 positions has no room for 13"):
+        step(net, x[:, :1], CONTEXT, cache)
+    assert cache.length == 12
+
+
+def test_dropout_is_between_layers_and_in_attention() -> None:
+    """And goes away in the mode of evaluation."""
+    x = RNG.standard_normal((2, 5, 8))
+    for net in (
+        nn.LSTM(8, 8, RNG, layers=2, dropout=0.5, dtype=D),
+        nn.MultiHeadAttention(8, 2, RNG, dropout=0.5, dtype=D),
+        nn.TransformerEncoderLayer(8, 2, 16, RNG, dropout=0.5, dtype=D),
+    ):
+        one, other = (flat(net(x))[0] for _ in range(2))
+        assert np.abs(one - other).max() > 1e-3
+        net.eval()
+        np.testing.assert_array_equal(*(flat(net(x))[0] for _ in range(2)))
 
 
 def test_positions() -> None:
@@ -270,15 +328,20 @@ def test_positions() -> None:
     np.testing.assert_allclose((nn.rotary(q) ** 2).sum(-1), (q**2).sum(-1))
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
+def test_bad_input_names_the_layer() -> None:
+    wrong: list[tuple[Any, str]] = [
         (lambda: nn.LSTM(4, 3, RNG)(X), r"LSTM\(4, 3\) takes 4 features in the last axis, not 8"),
-        (lambda: nn.GRU(8, 3, RNG)(X, np.zeros((1, 3))), r"takes a state of the shape \(1, 5, 3\)"),
+        (lambda: nn.GRU(8, 3, RNG)(X[0]), r"GRU\(8, 3\) takes three axes, not \(5, 8\)"),
+        (lambda: nn.GRU(8, 3, RNG)(X, np.zeros((1, 3))), r"states of the shapes \[\(1, 5, 3\)\]"),
+        (lambda: nn.LSTM(8, 3, RNG)(X, (np.zeros((1, 5, 3)),)), r"LSTM\(8, 3\) takes states"),
+        (lambda: nn.RNN(8, 3, RNG)(X, lengths=LENGTHS), r"lengths of 5 sequences"),
         (lambda: nn.MultiHeadAttention(8, 3, RNG), "3 heads do not divide a size of 8"),
-        (lambda: nn.MultiHeadAttention(4, 2, RNG)(X), r"MultiHeadAttention\(4\) takes \[n, t, 4\]"),
-    ],
-)
-def test_bad_input_names_the_layer(call: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        call()
+        (
+            lambda: nn.MultiHeadAttention(4, 2, RNG)(X),
+            r"MultiHeadAttention\(4, 2\) takes \[n",
+        ),
+        (lambda: nn.rotary(X[..., :5]), "even number of features, not 5"),
+    ]
+    for call, told in wrong:
+        with pytest.raises(ValueError, match=told):
+            call()

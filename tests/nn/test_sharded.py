@@ -124,6 +124,8 @@ def descend(table: Any, ids: Any) -> Any:
 def test_a_step_touches_the_pages_of_the_rows_that_it_reads(tmp_path: Path) -> None:
     rows, width = 1 << 20, 64
     file = np.memmap(tmp_path / "table", np.float32, "w+", shape=(rows, width))
+    with pytest.raises(tracejit.errors.FallbackError, match=r"np\.asarray of it"):
+        descend(file, np.array([5]))
     table = np.asarray(file)
     ids = np.array([5, rows - 1, 300_000, 5])
     assert descend(table, ids) == 4 * width

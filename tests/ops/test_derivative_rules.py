@@ -33,7 +33,7 @@ from tracejit.transforms.autodiff.reverse import vjp_graph
 #: Ops without rules of their own, and why.
 WITHOUT: dict[str, str] = {
     **dict.fromkeys(
-        ("checkpoint", "cond", "custom", "while_loop"), "the transforms differentiate regions"
+        ("remat", "cond", "custom", "while_loop"), "the transforms differentiate regions"
     ),
     **dict.fromkeys(
         ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond")

@@ -107,7 +107,8 @@ def test_batches_in_parts_are_one() -> None:
         a.update(whole, [np.mean(g, 0) for g in zip(*given[k : k + 4], strict=True)])
     for p, q in zip(whole, parts, strict=True):
         np.testing.assert_allclose(p, q, rtol=1e-12)
-    assert len(step.report().compiles) == 1 and b.opt.count == 3
+    report = step.report()
+    assert len(report.compiles) == 1 and b.opt.count == 3 and "copies" not in str(report)
 
 
 def test_averages() -> None:
@@ -206,6 +207,29 @@ def test_lbfgs() -> None:
         tracejit.value_and_grad(rosenbrock), x, jac=True, method="L-BFGS-B", options={"gtol": 1e-5}
     )
     assert found.evaluations < 1.3 * peer.nfev
+
+
+def test_lbfgs_as_torch() -> None:
+    """The same minimum, in about as many evaluations."""
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([-1.2, 1.0] * 5, dtype=torch.float64, requires_grad=True)
+    opt = torch.optim.LBFGS(
+        [x], 1, 1000, 1000, 1e-5, 0.0, history_size=10, line_search_fn="strong_wolfe"
+    )
+    evaluations = 0
+
+    def closure() -> Any:
+        nonlocal evaluations
+        evaluations += 1
+        opt.zero_grad()
+        value = rosenbrock(x)
+        value.backward()
+        return value
+
+    opt.step(closure)
+    found = optim.lbfgs(rosenbrock, np.array([-1.2, 1.0] * 5))
+    np.testing.assert_allclose(found.x, x.detach(), atol=1e-5)
+    assert found.evaluations < 1.3 * evaluations
 
 
 def test_lbfgs_of_trees() -> None:

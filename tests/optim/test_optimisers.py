@@ -117,6 +117,17 @@ def test_masks_leave_biases_out() -> None:
     assert optim.decays(params, 0.1, lambda _, p: p.ndim > 1) == (0.1, 0.0)
 
 
+def test_what_no_step_could_change_is_refused() -> None:
+    w = np.zeros(2)
+    for params, what in (
+        ({"w": w, "n": 3}, r"params\['n'\] is int"),
+        ([w, np.arange(2)], r"params\[1\] is an array of int64"),
+        ([w + 0j], "complex128"),
+    ):
+        with pytest.raises(TypeError, match=what):
+            optim.SGD(params)
+
+
 class Model:
     def __init__(self) -> None:
         self.w, self.b = np.zeros(3, np.float32), np.zeros((), np.float32)

@@ -49,12 +49,28 @@ def picked_by_a_mask(a: Any, b: Any, i: Any, j: Any) -> Any:
     np.add.at(b, j, np.sin(a[i[i >= 0]])[j % 3])
 
 
+def rows_of_two_masks(a: Any, b: Any, i: Any, j: Any) -> Any:
+    a[i[i >= 0]] *= 2.0
+    k = np.unique(j[j > 0])
+    b[k] += np.sin(b[k]) + a[i].sum()
+
+
+def behind_an_exception(a: Any, b: Any, i: Any, j: Any) -> Any:
+    a[0] = 1.0
+    if (j > 5).any():
+        raise ValueError("far")
+    b[i[i < 6]] += 1.0
+    np.add.at(b, j[j >= 0], 1.0)
+
+
 PROGRAMS = [
     two_tables,
     added_at,
     one_reads_another,
     a_slice_first,
     picked_by_a_mask,
+    rows_of_two_masks,
+    behind_an_exception,
     computed_indices,
 ]
 #: Indices into tables of 9 and 7 rows: of any sign, twice the same, none, and some outside.
@@ -81,11 +97,17 @@ def test_as_numpy(f: Any) -> None:
         assert_parity(f, *calls[0], also=also, parity="order")
 
 
-@pytest.mark.parametrize("f", PROGRAMS[:5])
+@pytest.mark.parametrize("f", PROGRAMS[:6])
 def test_nothing_is_copied(f: Any) -> None:
     jitted = tracejit.jit(f, strict=True)
     jitted(*arguments(*INDICES[0]))
     assert "undone" not in str(jitted.report())
+
+
+def test_what_is_behind_an_exception_is_checked_there() -> None:
+    jitted = tracejit.jit(behind_an_exception, strict=True)
+    jitted(*arguments(*INDICES[0]))
+    assert "argument a" in str(jitted.report()) and "argument b" not in str(jitted.report())
 
 
 class Averages:
@@ -140,3 +162,32 @@ def test_alone_an_update_checks_itself() -> None:
 
     graph = tracejit.jit(f).lower(np.zeros(9), np.arange(3)).graphs["trace"]
     assert early_checks(graph) is graph
+
+
+class Log:
+    """Rows kept in memory made once, of which each call looks at those so far."""
+
+    def __init__(self, room: int) -> None:
+        self.rows, self.length = np.zeros((room, 3)), 0
+
+    def __call__(self, row: Any, first: int) -> Any:
+        self.rows[self.length] = row
+        self.length += 1
+        return (self.rows[first : self.length] - row).max(axis=0)
+
+
+def test_sizes_that_count_what_is_stored_are_checked_first() -> None:
+    """And where a check fails, here of an axis that is empty, nothing has been stored."""
+    jitted, rng = tracejit.jit(Log.__call__, strict=True), np.random.default_rng(0)
+    for room in (8, 9):
+        ours, plain = Log(room), Log(room)
+        for k in range(6):
+            row = rng.random(3)
+            np.testing.assert_array_equal(jitted(ours, row, k // 2), plain(row, k // 2))
+    assert "undone" not in str(jitted.report())
+    for log, f in ((ours, tracejit.jit(Log.__call__)), (plain, Log.__call__)):
+        f(log, row, 2)
+        with pytest.raises(ValueError, match="zero-size"):
+            f(log, row, 9)
+    np.testing.assert_array_equal(ours.rows, plain.rows)
+    assert ours.length == plain.length

@@ -16,6 +16,22 @@ def between(m: Any, g: Any, p: Any, k: int) -> None:
     p -= m * (0.5 / (1 - 0.5**k))
 
 
+def branched(m: Any, g: Any, k: float) -> None:
+    m += g
+    m *= 1.0 / (k - 3.0) if k < 3.5 else min(k, 5.0) / (k - 4.0)
+
+
+def test_branches_of_numbers_come_first() -> None:
+    """What may fail in them is known before the first store."""
+    also = [(np.arange(3.0), np.ones(3), k) for k in (3.0, 3.25, 4.0, 7.0)]
+    assert_parity(branched, np.arange(3.0), np.ones(3), 1.0, also=also, parity="exact")
+    jitted = tracejit.jit(branched, strict=True)
+    given = np.arange(3.0), np.ones(3), 1.0
+    jitted(*given)
+    assert "undone" not in str(jitted.report())
+    assert jitted.lower(*given).text("fuse").count("fusion(") == 1
+
+
 def test_one_kernel_without_copies() -> None:
     given = np.arange(3.0), np.ones(3), np.ones(3)
     also = [(np.arange(3.0), np.ones(3), np.ones(3), k) for k in (2, 0)]

@@ -192,14 +192,14 @@ def test_memory_kept() -> None:
     assert memory.room(memory.linear, 50) == (0, True)
     few, many = (memory.room(memory.nonlinear, steps)[0] for steps in (50, 800))
     assert few >= 50 * 8 * (memory.POINTS - 2) and many >= 12 * few
-    few, many = (memory.room(memory.checkpointed, steps)[0] for steps in (49, 784))
+    few, many = (memory.room(memory.rematerialised, steps)[0] for steps in (49, 784))
     assert 0 < many <= 6 * few
 
 
-def test_checkpoints_change_no_gradient() -> None:
+def test_rematerialising_changes_no_gradient() -> None:
     u = np.linspace(0.0, 1.0, 30)
     kept, again = (
-        tracejit.value_and_grad(f)(u.copy(), 16) for f in (memory.nonlinear, memory.checkpointed)
+        tracejit.value_and_grad(f)(u.copy(), 16) for f in (memory.nonlinear, memory.rematerialised)
     )
     np.testing.assert_allclose(kept[0], again[0], rtol=1e-14)
     np.testing.assert_allclose(kept[1], again[1], rtol=1e-12)

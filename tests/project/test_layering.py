@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "sparse"),
+        ("locks", "sparse", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
@@ -29,7 +29,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runtime",),
         ("api", "tree"),
         ("data", "monitor", "nn", "optim"),
-        ("interop",),
+        ("checkpoint", "interop"),
         ("demo",),
         ("cli",),
     ),
@@ -70,7 +70,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "api": (
             "runtime.dispatch",
             "runtime.options",
-            "transforms.api.checkpoint",
+            "transforms.api.remat",
             "transforms.api.custom",
             "transforms.api.jacobian",
             "transforms.api.products",

@@ -79,7 +79,7 @@ def check_whole(make: Any, cls: type, values: Any) -> None:
         assert out[7] == "text" and values(out[3]["max"]).shape == ()
     values(out[4])[0] = 9
     assert values(p.a).tolist() == [7, 9, 1]  # a view is a view
-    # One for the first call, one for the structure that has changed since.
+    # One for the first call, one for the arrays that it has put in the place of None.
     assert len(whole.report().variants) == 2
 
 

@@ -1,1 +1,1 @@
-"""Tests of `tracejit.transforms`: gradients, batches, checkpoints, rules of programs' own."""
+"""Tests of `tracejit.transforms`: gradients, batches, rematerialisation, rules of programs' own."""

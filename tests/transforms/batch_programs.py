@@ -251,8 +251,8 @@ def transforms(a, x):
 
 
 @program(M, apart=False)
-def checkpointed(a):
-    return tracejit.checkpoint(lambda b: np.exp(b @ b.T) + a[0, 0])(a * 0.1)
+def rematerialised(a):
+    return tracejit.remat(lambda b: np.exp(b @ b.T) + a[0, 0])(a * 0.1)
 
 
 @program(np.abs(V) + 0.1, np.array([0.5, 2.0, 3.0]), subsets=BOTH, apart=False)
@@ -359,7 +359,7 @@ def products(w, x):
 
 
 def computed_again(w, x):
-    return tracejit.checkpoint(lambda v: np.sin(w @ v).prod())(x)
+    return tracejit.remat(lambda v: np.sin(w @ v).prod())(x)
 
 
 #: Where lanes go the same way, their stacks are one stack of batches.

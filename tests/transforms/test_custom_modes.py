@@ -49,7 +49,7 @@ FORWARD = {
         np.stack([X, X + 1])
     ),
     "loop": lambda f: tracejit.hessian(lambda x: through_loop(f, x))(X),
-    "checkpoint": lambda f: tracejit.hessian(lambda x: np.sum(tracejit.checkpoint(f)(x) ** 2))(X),
+    "remat": lambda f: tracejit.hessian(lambda x: np.sum(tracejit.remat(f)(x) ** 2))(X),
 }
 
 

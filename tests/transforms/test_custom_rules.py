@@ -202,8 +202,8 @@ def test_rules_with_loops() -> None:
         assert np.allclose(found, 4 * X**3, rtol=1e-12)
 
 
-def test_checkpoints_hold_rules() -> None:
-    @tracejit.checkpoint
+def test_remat_holds_rules() -> None:
+    @tracejit.remat
     def f(x):
         return sine(log1pexp(x))
 

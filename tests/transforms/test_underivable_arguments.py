@@ -122,7 +122,7 @@ TRANSFORMS = {
     "forward jacobian": lambda p: tracejit.jacobian(of_rows, mode="forward")(p, X),
     "hessian": lambda p: tracejit.hessian(loss)(p, X),
     "hvp": lambda p: tracejit.hvp(loss)(p, X, p),
-    "checkpoint": lambda p: tracejit.grad(tracejit.checkpoint(loss))(p, X),
+    "remat": lambda p: tracejit.grad(tracejit.remat(loss))(p, X),
     "jvp": lambda p: tracejit.jvp(loss, (p, X), (None, X)),
     "vjp": lambda p: tracejit.vjp(loss, p, X)[1](1.0),
 }

@@ -208,21 +208,19 @@ class Processes:
                 send_file(worker.end, file)
 
     def _receive(self, k: int, until: float | None) -> None:
-        """Take in what workers have sent."""
+        """Take in what a worker has sent. One that has died may have answered before."""
         left = None if until is None else 1e3 * max(0.0, until - time.monotonic())
         ready = self.poll.poll(left)
         if not ready:
             raise self._hung(k)
-        for file, _ in ready:
-            worker = self.sources[file]
-            try:
-                # One that has died may have answered before.
-                if file == worker.end.fileno() or worker.end.poll():
-                    self._read(worker)
-                else:
-                    raise EOFError
-            except (EOFError, ConnectionError):
-                raise self._died(worker) from None
+        file = ready[0][0]
+        worker = self.sources[file]
+        try:
+            if file != worker.end.fileno() and not worker.end.poll():
+                raise EOFError
+            self._read(worker)
+        except (EOFError, ConnectionError):
+            raise self._died(worker) from None
 
     def _read(self, worker: _Worker) -> None:
         answer = pickle.loads(worker.end.recv_bytes())

@@ -6,7 +6,7 @@ first asked for, and need the package of that name.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from types import ModuleType
 
 _MODULES = ("jax", "scipy", "sklearn", "torch")
@@ -19,4 +19,5 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    installed = {name for name in _MODULES if importlib.util.find_spec(name) is not None}
+    return sorted({*globals(), *installed})

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import tracejit
-from tracejit import tree
+from tracejit import nn
 
-__all__ = ["Adam", "Perceptron", "cross_entropy", "squares", "step"]
+__all__ = ["Perceptron", "cross_entropy", "squares", "step"]
 
 
 class Perceptron:
@@ -33,36 +33,14 @@ class Perceptron:
         return x
 
 
-class Adam:
-    """Kingma and Ba, 2015, "Adam: a method for stochastic optimization", algorithm 1."""
-
-    def __init__(self, net: Any, lr: float) -> None:
-        self.lr, self.count = lr, np.zeros((), np.int64)
-        self.m = [np.zeros_like(p) for p in tree.leaves(net)]
-        self.v = [np.zeros_like(p) for p in tree.leaves(net)]
-
-    def update(self, net: Any, grads: Any) -> None:
-        self.count += 1
-        rate = float(self.lr * np.sqrt(1 - 0.999**self.count) / (1 - 0.9**self.count))
-        for p, g, m, v in zip(tree.leaves(net), tree.leaves(grads), self.m, self.v, strict=True):
-            m += 0.1 * (g - m)
-            v += 0.001 * (g * g - v)
-            p -= rate * m / (np.sqrt(v) + 1e-8)
-
-
 def cross_entropy(net: Any, x: Any, y: Any) -> Any:
     """The mean of -log(probability of the right class), `y`."""
-    z = net(x)
-    z = z - z.max(axis=1, keepdims=True)
-    return np.mean(np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y])
+    return nn.cross_entropy(net(x), y)
 
 
 def squares(net: Any, x: Any, y: Any) -> Any:
     """The mean square of what is missing to `y`. Raises ValueError for another shape."""
-    z = net(x)
-    if z.shape != y.shape:
-        raise ValueError(f"the network gives {z.shape}, for targets {y.shape}")
-    return np.mean((z - y) ** 2)
+    return nn.mse_loss(net(x), y)
 
 
 def step(loss: Any, net: Any, optimiser: Any, x: Any, y: Any) -> Any:

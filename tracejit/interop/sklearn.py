@@ -6,7 +6,7 @@ GridSearchCV(make_pipeline(SelectKBest(), model), {"classifier__epochs": [20, 50
 def build(inputs, outputs, rng):
     return Net(inputs, outputs, rng)          # any class with arrays: net(x) -> (n, outputs)
 
-model = tracejit.interop.sklearn.Regressor(build=build, optimiser=lambda net: Adam(net, 1e-3))
+model = tracejit.interop.sklearn.Regressor(build=build, optimiser=optim.AdamW)
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tracejit import nn, tree
+from tracejit import nn, optim, tree
 from tracejit.api import jit
 from tracejit.interop.needed import needed
-from tracejit.interop.networks import Adam, Perceptron, cross_entropy, squares, step
+from tracejit.interop.networks import Perceptron, cross_entropy, squares, step
 from tracejit.interop.programs import called
 
 _base = needed("sklearn.base", "scikit-learn", "scikit-learn")
@@ -72,8 +72,11 @@ class _Network(_base.BaseEstimator):  # type: ignore[misc, name-defined]
         else:
             self.net_ = self.build(inputs, outputs, self._rng)
         make = self.optimiser
-        self.optimiser_ = Adam(self.net_, self.learning_rate) if make is None else make(self.net_)
+        self.optimiser_ = (make or self._adam)(self.net_)
         self.loss_curve_: list[float] = []
+
+    def _adam(self, net: Any) -> Any:
+        return optim.Adam(net, self.learning_rate)
 
     def _inputs(self, x: Any) -> Any:
         return ((x - self._center) / self._scale).astype(np.float32)
@@ -118,8 +121,9 @@ class Classifier(_base.ClassifierMixin, _Network):  # type: ignore[misc, name-de
 
     `build(inputs, outputs, rng)` makes the network, any object with arrays that gives (n, outputs)
     for float32 inputs (n, inputs); without it, layers of the sizes `hidden`. `optimiser(net)` makes
-    what has `update(net, grads)`; without it, Adam at `learning_rate`. Inputs are standardised, by
-    the first data seen. For one `random_state`, all results are the same in each run.
+    what has `update(net, grads)`; without it, `optim.Adam` at `learning_rate`. Inputs are
+    standardised, by the first data seen. For one `random_state`, all results are the same in each
+    run.
 
     After `fit` it has `net_`, `optimiser_`, `classes_`, `loss_curve_` (the mean loss by epoch).
     """

@@ -18,15 +18,7 @@ from tracejit.nn.activations import (
     softplus,
     tanh,
 )
-from tracejit.nn.attention import (
-    Cache,
-    MultiHeadAttention,
-    TransformerDecoderLayer,
-    TransformerEncoderLayer,
-    attention,
-    rotary,
-    sinusoids,
-)
+from tracejit.nn.attention import Cache, MultiHeadAttention, scaled_dot_product_attention
 from tracejit.nn.class_losses import cross_entropy, nll_loss
 from tracejit.nn.convolution import Conv1d, Conv2d
 from tracejit.nn.ctc import ctc_loss
@@ -60,6 +52,7 @@ from tracejit.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from tracejit.nn.positions import rotary, sinusoids
 from tracejit.nn.probability_losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -68,6 +61,9 @@ from tracejit.nn.probability_losses import (
 from tracejit.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from tracejit.nn.sampled_losses import nce_loss, sampled_softmax_loss
 from tracejit.nn.samplers import LogUniformSampler, Sampler, UnigramSampler
+from tracejit.nn.summary import Row, Summary, summary
+from tracejit.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from tracejit.nn.weights import load_weights, save_weights
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -96,11 +92,12 @@ __all__ = [
     "MultiHeadAttention",
     "RNN",
     "RNNCell",
+    "Row",
     "Sampler",
+    "Summary",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "UnigramSampler",
-    "attention",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
@@ -121,6 +118,7 @@ __all__ = [
     "l1_loss",
     "leaky_relu",
     "load_state_dict",
+    "load_weights",
     "log_softmax",
     "mish",
     "mse_loss",
@@ -132,6 +130,8 @@ __all__ = [
     "relu6",
     "rotary",
     "sampled_softmax_loss",
+    "save_weights",
+    "scaled_dot_product_attention",
     "selu",
     "set_training",
     "sharded",
@@ -143,5 +143,6 @@ __all__ = [
     "softplus",
     "state_dict",
     "submodules",
+    "summary",
     "tanh",
 ]

@@ -1,4 +1,4 @@
-"""Attention (Vaswani et al., 2017), and the layers of transformers."""
+"""Attention (Vaswani et al., 2017): each query takes a mean of the values, weighted by the keys."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import Any
 import numpy as np
 
 from tracejit.nn import init
-from tracejit.nn.activations import gelu, relu, softmax
 from tracejit.nn.dropout import Dropout
 from tracejit.nn.linear import Linear
 from tracejit.nn.module import Module
-from tracejit.nn.normalisation import LayerNorm
+from tracejit.nn.positions import rotary
 
-__all__ = [
-    "Cache",
-    "MultiHeadAttention",
-    "TransformerDecoderLayer",
-    "TransformerEncoderLayer",
-    "attention",
-    "rotary",
-    "sinusoids",
-]
+__all__ = ["Cache", "MultiHeadAttention", "scaled_dot_product_attention"]
 
 
-def attention(q: Any, k: Any, v: Any, mask: Any = None, causal: bool = False) -> Any:
-    """softmax(q k.T / sqrt(d)) v: q [..., t, d], k and v [..., s, d] -> [..., t, d].
+def scaled_dot_product_attention(
+    q: Any, k: Any, v: Any, mask: Any = None, *, causal: bool = False, dropout: Any = None
+) -> Any:
+    """softmax(q k.T / sqrt(d)) v: q [..., t, d], k [..., s, d], v [..., s, e] -> [..., t, e].
 
-    `mask` [..., t, s] is added to the products, or, where it is of bools, says by True what is
-    looked at. `causal` lets the last of q look at all of k, and each one before at one less.
+    `mask` [..., t, s] is added to the products; one of bools says by True what is looked at.
+    `causal` lets the last query look at all keys, and each one before it at one less. A query that
+    may look at nothing gets zeros. `dropout` is called on the weights.
     """
     scores = q @ np.swapaxes(k, -1, -2) * (1 / math.sqrt(q.shape[-1]))
     if causal:
         t, s = scores.shape[-2:]
-        seen = np.arange(s) <= np.arange(t)[:, None] + (s - t)
-        scores = np.where(seen, scores, -np.inf)
+        scores = np.where(np.arange(s) <= np.arange(t)[:, None] + (s - t), scores, -np.inf)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
-    return softmax(scores) @ v
+    weights = _softmax(scores)
+    return (weights if dropout is None else dropout(weights)) @ v
+
+
+def _softmax(x: Any) -> Any:
+    """Softmax of the last axis; zeros where all elements are -inf."""
+    largest = x.max(axis=-1, keepdims=True)
+    e = np.exp(x - np.where(largest == -np.inf, 0, largest))
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
 
 
 class Cache:
@@ -47,7 +49,8 @@ class Cache:
     __buffers__ = ("keys", "values")
 
     def __init__(self, n: int, heads: int, capacity: int, d: int, dtype: Any = np.float32) -> None:
-        self.keys, self.values = np.zeros((2, n, heads, capacity, d), dtype)
+        self.keys = np.zeros((n, heads, capacity, d), dtype)
+        self.values = np.zeros((n, heads, capacity, d), dtype)
         self.length = 0
 
     def add(self, keys: Any, values: Any) -> Any:
@@ -57,7 +60,7 @@ class Cache:
         """
         begin, end = self.length, self.length + keys.shape[2]
         if end > self.keys.shape[2]:
-            raise ValueError(f"a cache for {self.keys.shape[2]} tokens has no room for {end}")
+            raise ValueError(f"a Cache for {self.keys.shape[2]} positions has no room for {end}")
         self.keys[:, :, begin:end] = keys
         self.values[:, :, begin:end] = values
         self.length = end
@@ -67,23 +70,41 @@ class Cache:
 class MultiHeadAttention(Module):
     """Attention by several heads: x [n, t, size] -> [n, t, size].
 
-    `memory` [n, s, size] is what is looked at (default: x itself). `mask` broadcasts to
-    [n, heads, t, s], as of `attention`; `padding` bool[n, s] is True at what is not looked at;
-    `cache` is a `Cache` to which x's keys are added. Raises ValueError for a size that the heads do
-    not divide, and for other numbers of features.
+    What is looked at is x itself, or `memory` [n, s, size]. `mask` broadcasts to [n, heads, t, s],
+    as of `scaled_dot_product_attention`; `padding` bool[n, s] is True at what is not looked at.
+    With a `Cache`, x goes on where the calls before have ended: its keys are added, and s counts
+    all of them. With `rotary=True` queries and keys are turned by their positions. `dropout` is the
+    rate of the weights' dropout. Parameters have PyTorch's names and are drawn as there.
+
+    Raises ValueError for a size that the heads do not divide, and for other numbers of features.
     """
 
+    in_proj_bias: Any
+
     def __init__(
-        self, size: int, heads: int, rng: Any, *, bias: bool = True, dtype: Any = np.float32
+        self,
+        size: int,
+        heads: int,
+        rng: Any,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+        rotary: bool = False,
+        dtype: Any = np.float32,
     ) -> None:
         if size % heads:
             raise ValueError(f"{heads} heads do not divide a size of {size}")
-        self.heads = heads
+        self.heads, self.rotary, self.dropout = heads, rotary, Dropout(dropout, rng)
         self.in_proj_weight = init.glorot_uniform((3 * size, size), rng, dtype=dtype)
-        self.in_proj_bias = np.zeros(3 * size, dtype) if bias else None
         self.out_proj = Linear(size, size, rng, bias=bias, dtype=dtype)
-        if self.out_proj.bias is not None:
-            self.out_proj.bias[:] = 0
+        self.in_proj_bias = None
+        if bias:
+            self.in_proj_bias, self.out_proj.bias = np.zeros(3 * size, dtype), np.zeros(size, dtype)
+
+    def cache(self, n: int, capacity: int) -> Cache:
+        """An empty cache for `n` sequences of at most `capacity` positions."""
+        size, weight = self.in_proj_weight.shape[1], self.in_proj_weight
+        return Cache(n, self.heads, capacity, size // self.heads, weight.dtype)
 
     def __call__(
         self,
@@ -95,123 +116,37 @@ class MultiHeadAttention(Module):
         causal: bool = False,
         cache: Any = None,
     ) -> Any:
-        size = self.in_proj_weight.shape[1]
-        for given in (x, x if memory is None else memory):
-            if given.ndim != 3 or given.shape[-1] != size:
-                raise ValueError(
-                    f"MultiHeadAttention({size}) takes [n, t, {size}], not {given.shape}"
-                )
         if memory is None:
             q, k, v = np.split(self._projected(x, 0, 3), 3, axis=-1)
         else:
             q = self._projected(x, 0, 1)
             k, v = np.split(self._projected(memory, 1, 3), 2, axis=-1)
         q, k, v = self._parted(q), self._parted(k), self._parted(v)
+        if self.rotary:
+            start = 0 if cache is None else cache.length
+            q, k = rotary(q, start), rotary(k, start)
         if cache is not None:
             k, v = cache.add(k, v)
         if padding is not None:
             seen = ~padding[:, None, None, :]
-            k_mask = np.where(seen, np.zeros((), x.dtype), -np.inf)
-            mask = k_mask if mask is None else _added(mask, k_mask)
-        y = attention(q, k, v, mask, causal)
-        n, heads, t, d = y.shape
-        return self.out_proj(y.transpose(0, 2, 1, 3).reshape(n, t, heads * d))
+            if mask is None:
+                mask = seen
+            else:
+                mask = mask & seen if mask.dtype == bool else np.where(seen, mask, -np.inf)
+        y = scaled_dot_product_attention(q, k, v, mask, causal=causal, dropout=self.dropout)
+        return self.out_proj(y.transpose(0, 2, 1, 3).reshape(x.shape))
 
     def _projected(self, x: Any, first: int, last: int) -> Any:
-        size = x.shape[-1]
+        """Queries, keys and values, or some of the three, side by side."""
+        size = self.in_proj_weight.shape[1]
+        if x.ndim != 3 or x.shape[-1] != size:
+            raise ValueError(
+                f"MultiHeadAttention({size}, {self.heads}) takes [n, t, {size}], not {x.shape}"
+            )
         y = x @ self.in_proj_weight[first * size : last * size].T
         return y if self.in_proj_bias is None else y + self.in_proj_bias[first * size : last * size]
 
     def _parted(self, x: Any) -> Any:
+        """[n, t, size] as [n, heads, t, size / heads]."""
         n, t, size = x.shape
         return x.reshape(n, t, self.heads, size // self.heads).transpose(0, 2, 1, 3)
-
-
-def _added(mask: Any, other: Any) -> Any:
-    return np.where(mask, other, -np.inf) if mask.dtype == bool else mask + other
-
-
-def sinusoids(length: int, size: int, dtype: Any = np.float32) -> Any:
-    """Positions as sines and cosines of wavelengths from 2 pi to 20 000 pi: [length, size]."""
-    angles = np.arange(length)[:, None] * 10000.0 ** (-np.arange(0, size, 2) / size)
-    out = np.empty((length, size), dtype)
-    out[:, 0::2], out[:, 1::2] = np.sin(angles), np.cos(angles[:, : size // 2])
-    return out
-
-
-def rotary(x: Any, start: int = 0, base: float = 10000.0) -> Any:
-    """Pairs of features turned by angles that grow with the position (Su et al., 2021).
-
-    x [..., t, d] with d even: features k and k + d / 2 are a pair; the first position is `start`.
-    """
-    t, d = x.shape[-2:]
-    angles = (start + np.arange(t))[:, None] * base ** (-np.arange(0, d, 2) / d)
-    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    a, b = x[..., : d // 2], x[..., d // 2 :]
-    return np.concatenate((a * cos - b * sin, a * sin + b * cos), axis=-1)
-
-
-class _Layer(Module):
-    """What the layers of encoders and decoders share."""
-
-    def __init__(
-        self,
-        size: int,
-        heads: int,
-        hidden: int,
-        rng: Any,
-        *,
-        dropout: float = 0.1,
-        norm_first: bool = False,
-        activation: str = "relu",
-        dtype: Any = np.float32,
-    ) -> None:
-        self.self_attn = MultiHeadAttention(size, heads, rng, dtype=dtype)
-        self.linear1 = Linear(size, hidden, rng, dtype=dtype)
-        self.linear2 = Linear(hidden, size, rng, dtype=dtype)
-        self.norm1, self.norm2 = LayerNorm(size, dtype=dtype), LayerNorm(size, dtype=dtype)
-        self.dropout = Dropout(dropout, rng)
-        self.norm_first, self.activation = norm_first, {"relu": relu, "gelu": gelu}[activation]
-
-    def _around(self, norm: Any, x: Any, part: Any) -> Any:
-        """A part with its residual, the norm in front of it or behind."""
-        if self.norm_first:
-            return x + self.dropout(part(norm(x)))
-        return norm(x + self.dropout(part(x)))
-
-    def _feed(self, x: Any) -> Any:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention and two linear maps, each with norm and residual: x [n, t, size] -> the same.
-
-    The names of its parameters are PyTorch's. With `norm_first` norms stand in front of the parts.
-    """
-
-    def __call__(
-        self, x: Any, *, mask: Any = None, padding: Any = None, causal: bool = False
-    ) -> Any:
-        x = self._around(
-            self.norm1,
-            x,
-            lambda y: self.self_attn(y, mask=mask, padding=padding, causal=causal),
-        )
-        return self._around(self.norm2, x, self._feed)
-
-
-class TransformerDecoderLayer(_Layer):
-    """As the encoder's layer, causal, with attention to `memory` [n, s, size] between its parts."""
-
-    def __init__(self, size: int, heads: int, hidden: int, rng: Any, **options: Any) -> None:
-        super().__init__(size, heads, hidden, rng, **options)
-        dtype = options.get("dtype", np.float32)
-        self.multihead_attn = MultiHeadAttention(size, heads, rng, dtype=dtype)
-        self.norm3 = LayerNorm(size, dtype=dtype)
-
-    def __call__(
-        self, x: Any, memory: Any, *, mask: Any = None, padding: Any = None, causal: bool = True
-    ) -> Any:
-        x = self._around(self.norm1, x, lambda y: self.self_attn(y, mask=mask, causal=causal))
-        x = self._around(self.norm2, x, lambda y: self.multihead_attn(y, memory, padding=padding))
-        return self._around(self.norm3, x, self._feed)

@@ -110,7 +110,10 @@ def submodules(module: Any) -> Iterator[tuple[str, Any]]:
 def set_training(module: Any, mode: bool) -> Any:
     """Set `training` of a module and of all modules in it. Gives the module."""
     for _, part in list(submodules(module)):
-        if getattr(part, "training", None) is not mode:
+        if getattr(type(part), "training", None) is mode:
+            # As it was made: what was compiled for that is for this, too.
+            vars(part).pop("training", None)
+        elif getattr(part, "training", None) is not mode:
             part.training = mode
     return module
 

@@ -23,13 +23,19 @@ class Accumulated:
 
     def update(self, params: Any, grads: Any) -> None:
         """Add a gradient; with the last one, take a step, in place."""
+        self.count += 1
+        if self.count % self.every:
+            self._add(grads)
+        else:
+            # All that may fail in the step does so before the sums change.
+            self._add(grads)
+            self.opt.update(params, self.sums)
+            for s in self.sums:
+                s[...] = 0
+
+    def _add(self, grads: Any) -> None:
         for s, g in zip(self.sums, tree.leaves(grads), strict=True):
             if isinstance(g, RowGradient):
                 g.add_to(s, 1 / self.every)
             else:
                 s += g / self.every
-        self.count += 1
-        if self.count % self.every == 0:
-            self.opt.update(params, self.sums)
-            for s in self.sums:
-                s[...] = 0

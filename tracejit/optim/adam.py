@@ -38,7 +38,7 @@ class Adam:
         self.lr, self.betas, self.eps, self.count = lr, betas, eps, 0
         self.decays = decays(params, weight_decay, mask)
         self.m, self.v = zeros(params), zeros(params)
-        self.largest = zeros(params) if amsgrad else [None] * len(self.m)
+        self.largest = zeros(params) if amsgrad else None
 
     def update(self, params: Any, grads: Any) -> None:
         """Take one step, in place."""

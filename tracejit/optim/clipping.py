@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from tracejit import tree
-from tracejit.optim.rows import summed
 from tracejit.sparse import RowGradient
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
@@ -58,7 +57,7 @@ def _factor(norm: Any, limit: float) -> Any:
 
 def _square(g: Any) -> Any:
     """The sum of squares, of halves in floats."""
-    x = summed(g)[1] if isinstance(g, RowGradient) else g
+    x = g.summed().values if isinstance(g, RowGradient) else g
     if x.dtype == np.float16:
         x = x.astype(np.float32)
     return (x * x).sum()

@@ -34,8 +34,8 @@ class RMSProp:
         self.lr, self.alpha, self.eps, self.momentum = lr, alpha, eps, momentum
         self.count, self.decays = 0, decays(params, weight_decay, mask)
         self.v = zeros(params)
-        none = [None] * len(self.v)
-        self.m, self.b = zeros(params) if centered else none, zeros(params) if momentum else none
+        self.m = zeros(params) if centered else None
+        self.b = zeros(params) if momentum else None
 
     def update(self, params: Any, grads: Any) -> None:
         """Take one step, in place."""

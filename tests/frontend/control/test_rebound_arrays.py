@@ -80,7 +80,7 @@ def beside_a_batch(y: Any, m: Any, q: Any) -> Any:
 
 
 def computed_again(y: Any, m: Any, q: Any) -> Any:
-    return tracejit.checkpoint(lambda q: advanced(y, m, q))(q)
+    return tracejit.remat(lambda q: advanced(y, m, q))(q)
 
 
 def in_a_gradient(y: Any, m: Any, q: Any) -> Any:

@@ -10,13 +10,13 @@ could run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import Op
-from tracejit.ir.types import NpScalar, PyScalar, dtype_of
+from tracejit.ir.types import DTYPES, NpScalar, PyScalar, dtype_of
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.python.arithmetic import (
@@ -29,7 +29,7 @@ from tracejit.ops.python.arithmetic import (
     PySubtract,
 )
 from tracejit.ops.python.bits import PyBitAnd, PyBitOr, PyBitXor, PyRightShift
-from tracejit.ops.python.conversion import ToPyScalar
+from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 
 __all__ = ["INT_MAX", "INT_MIN", "IntRanges", "Interval", "product_limit"]
 
@@ -42,6 +42,7 @@ _ALL: Interval = (INT_MIN, INT_MAX)
 GUARD = 2**16
 #: A loop counts by no more than 2**12, and a program runs fewer than 2**50 iterations in all.
 _MOST_STEP, _FAR = 2**12, 2**62
+_EXTREMES: dict[str, Callable[[Iterable[int]], int]] = {"maximum": max, "minimum": min}
 #: Ends that growing intervals stop at.
 _ENDS = (0, 1, 2**8 - 1, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**53, 2**62, INT_MAX)
 
@@ -116,6 +117,11 @@ class IntRanges:
         known = [x for x in operands if x is not None]
         if len(known) < len(operands):
             return None
+        if node.op.name in _EXTREMES:
+            choose = _EXTREMES[node.op.name]
+            return choose(low for low, _ in known), choose(high for _, high in known)
+        if isinstance(node.op, ToNpScalar) and v.type == _I64:
+            return _cut(known[0])
         return _cut(_result(node, known)) if v.type == _INT else _whole(v)
 
     def _at(self, v: Value) -> Interval | None:
@@ -179,6 +185,7 @@ class IntRanges:
 
 
 _INT = PyScalar("int")
+_I64 = NpScalar(DTYPES["i64"])
 
 
 def _is_integer(v: Value) -> bool:

@@ -7,6 +7,7 @@ of the run is compared with that bound where it is bound, and not where arrays o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 
 from tracejit.codegen.analysis.int_ranges import IntRanges
@@ -49,13 +50,16 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> Ranges:
 
     The inputs of the numbers in `strided` do not lie dense: their elements may be one.
     """
-    out: Ranges = {}
+    most: dict[str, int] = {}
     for k, v in enumerate(graph.inputs):
         if isinstance(v.type, ArrayType) and 0 not in v.type.shape and k not in strided:
+            # Of the other axes none is empty.
+            known = math.prod(d for d in v.type.shape if isinstance(d, int)) * v.type.dtype.itemsize
             for d in v.type.shape:
                 name = _lone_symbol(d)
                 if name is not None:
-                    out[name] = (0, _BYTES)
+                    most[name] = min(most.get(name, _BYTES), _BYTES // known)
+    out: Ranges = {name: (0, high) for name, high in most.items()}
     producer = graph.producers()
     for section, node in graph.nodes():
         if isinstance(node.op, Merge) and node.binds and section.kind == "head":

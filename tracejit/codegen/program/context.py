@@ -21,8 +21,8 @@ from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.kernel.work import kernel_work
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
+from tracejit.codegen.lowering.equal_kernels import kernel_form
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
-from tracejit.codegen.program.equal_kernels import kernel_form
 from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr

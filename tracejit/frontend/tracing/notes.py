@@ -21,7 +21,7 @@ KINDS: dict[str, str] = {
     "effect": "prints or raises at run time",
     "bails": "the call is repeated eagerly where this is reached; the detail says what happens",
     "copied": "a whole array is copied at run time; the detail says why",
-    "kept": "a backward pass keeps the values of a checkpoint; the detail says why",
+    "kept": "a backward pass keeps the values of a function under `remat`; the detail says why",
     "host": "calls NumPy or Python at run time",
     "eager": "runs in Python; the detail begins with the code of the reason",
 }

@@ -330,7 +330,8 @@ class Flattener:
         elif is_constant(x):
             return Static(x)
         elif issubclass(cls, np.ndarray):
-            raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
+            instead = "; np.asarray of it is one of the same memory" if cls is np.memmap else ""
+            raise TraceError("TJ003", f"an array of class {cls.__name__}{instead}", user_line())
         elif is_plain_dataclass(x):
             self.once(x)
             names = dataclass_fields(x) or ()

@@ -1,6 +1,6 @@
 """Calls that only a derivative sees: functions to be computed again, or with rules of their own.
 
-    y = checkpoint(x, sizes=(..,)){ x -> f(x) }
+    y = remat(x, sizes=(..,)){ x -> f(x) }
 
 is `f(x)`. A backward pass through it keeps x, and computes what it needs of f again.
 
@@ -31,7 +31,7 @@ from tracejit.ir.op import register, require
 from tracejit.ir.types import Type, type_substitute
 from tracejit.ops.control.regions import RegionOp, check_region
 
-__all__ = ["CallOp", "Checkpoint", "Custom"]
+__all__ = ["CallOp", "Custom", "Remat"]
 
 Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], tuple[Any, ...]]
 
@@ -50,10 +50,10 @@ class CallOp(RegionOp):
 
 
 @register
-class Checkpoint(CallOp):
+class Remat(CallOp):
     """The region's outputs for the node's inputs, computed again where a derivative needs more."""
 
-    name: ClassVar[str] = "checkpoint"
+    name: ClassVar[str] = "remat"
 
     def infer(
         self,
@@ -62,7 +62,7 @@ class Checkpoint(CallOp):
         regions: tuple[Graph, ...],
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
-        require(len(regions) == 1 and not binds, "checkpoint has one region")
+        require(len(regions) == 1 and not binds, "remat has one region")
         (region,) = regions
         return region_results(self.name, region, inputs, attrs["sizes"][0])
 

@@ -4,7 +4,8 @@
     ->  k = true_positions(m); a1 = scatter(a, v, i); b1 = scatter(b, u, k)
 
 Of updates and reads by index these are the indices: whether they are inside can then be seen in
-front of the store, which need not be undone. Nothing moves across an effect that stays.
+front of the store, which need not be undone. Numbers become sizes there, since that these are not
+too large is seen where they are bound. Nothing moves across an effect that stays.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from collections.abc import Callable, Iterator
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.creation import BindSize
 from tracejit.ops.array.indexing import Gather, Scatter
 from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.control.effects import Check
 from tracejit.ops.control.regions import Cond
 from tracejit.ops.host.random import HostDraw
 from tracejit.passes.analysis.effects import has_effect, is_linear, may_bail
@@ -57,6 +60,8 @@ def _needed(stretch: Stretch, uses: dict[Value, int]) -> set[Node]:
     for node in stretch.nodes:
         if node not in stores and _may_move(node, uses) and all(s in ready for s in sources(node)):
             ready.add(node)
+        elif isinstance(node.op, Check):
+            break  # what is behind it may rely on it
     wanted = [node for failing in stretch.nodes for node in _failing(failing, made, bound)]
     return _with_sources([node for node in wanted if node in ready], sources)
 
@@ -78,7 +83,7 @@ def _failing(node: Node, made: dict[Value, Node], bound: dict[str, Node]) -> Ite
             t = node.inputs[0].type
             assert isinstance(t, ArrayType)
             yield from (bound[s] for d in t.shape for s in free_symbols(d) if s in bound)
-    elif may_bail(node):
+    elif may_bail(node) or isinstance(node.op, BindSize):
         yield node
 
 

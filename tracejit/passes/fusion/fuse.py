@@ -6,8 +6,8 @@
 Some values are materialised, that is, written to memory: what leaves the fusable world (results,
 operands of library calls), what reductions and scans give, and what would cost more to compute
 twice than to store. Everything else is recomputed where it is read, in registers. Materialised
-values with one iteration space share a kernel where nothing between them needs to be finished
-first.
+values with one iteration space share a kernel where they have an array in common and nothing
+between them needs to be finished first.
 
 An update is a kernel of its own that can work in place: what it would read of the old array at
 other places than it writes is stored before. No read of an array is moved behind the node that

@@ -15,7 +15,7 @@ from tracejit.passes.analysis.effects import is_barrier, is_linear, may_raise
 from tracejit.passes.analysis.fusable import is_literal
 from tracejit.passes.analysis.regions import with_nodes
 
-__all__ = ["is_scalar", "scalars_first"]
+__all__ = ["scalars_first"]
 
 
 def scalars_first(graph: Graph) -> Graph:
@@ -26,7 +26,7 @@ def scalars_first(graph: Graph) -> Graph:
     bound: dict[str, int] = {}
     barrier, moved = 0, False
     for node in graph.nodes:
-        if is_scalar(node):
+        if _is_scalar(node):
             sizes = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
             places = [known.get(v, 0) for v in node.inputs] + [bound.get(s, 0) for s in sizes]
             place = max([*places, barrier if may_raise(node) else 0])
@@ -41,9 +41,11 @@ def scalars_first(graph: Graph) -> Graph:
     return with_nodes(graph, (node for part in behind for node in part)) if moved else graph
 
 
-def is_scalar(node: Node) -> bool:
-    """Whether a node makes scalars of scalars, and does nothing else."""
+def _is_scalar(node: Node) -> bool:
+    """Whether a node makes scalars of scalars, also by a branch or loop, and does nothing else."""
     values = (*node.inputs, *node.outputs)
-    if node.regions or node.binds or not node.outputs or not node.op.pure or is_linear(node):
+    if node.binds or not node.outputs or not node.op.pure or is_linear(node):
         return False
-    return not any(isinstance(v.type, ArrayType) for v in values)
+    if any(isinstance(v.type, ArrayType) for v in values):
+        return False
+    return all(_is_scalar(inner) for region in node.regions for inner in region.nodes)

@@ -1,6 +1,6 @@
 """Calls that only a derivative sees are replaced by what they compute.
 
-y = checkpoint(x){ x -> f(x) }                   ->  y = f(x)
+y = remat(x){ x -> f(x) }                   ->  y = f(x)
 y = custom(x){ x -> f(x) }{ its derivative }     ->  y = f(x)
 """
 

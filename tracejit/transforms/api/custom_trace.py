@@ -21,9 +21,9 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
-from tracejit.transforms.api.checkpoint import has_effects
 from tracejit.transforms.api.primal import fresh_name, like
 from tracejit.transforms.api.products import direction, matching, with_zeros
+from tracejit.transforms.api.remat import has_effects
 
 __all__ = ["Call", "Result", "around_floats", "cotangents_of"]
 

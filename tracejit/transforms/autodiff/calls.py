@@ -1,6 +1,6 @@
 """Regions written into the graph around them, and derivatives of functions that are computed again.
 
-A backward pass through a `checkpoint` copies the region to where it is recorded, on operands that
+A backward pass through a `remat` copies the region to where it is recorded, on operands that
 are had there, and goes back through the copy. At the top level the operands are made
 `optimization_barrier`, so that the copy is not taken for what the forward pass has computed, and
 kept.
@@ -20,7 +20,7 @@ from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.control.effects import Check
 from tracejit.transforms.autodiff.backward_pass import BackwardPass
 
-__all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
+__all__ = ["PullSegment", "needed_for", "paste", "pull_remat", "sizes_in"]
 
 #: Records the backward pass of the nodes from number `start` on: (builder, start, what is
 #: differentiated by, outputs, their cotangents) -> cotangents; None is zero.
@@ -79,10 +79,10 @@ def sizes_in(backward_pass: BackwardPass, node: Node, number: int) -> dict[str, 
     return {s: backward_pass.dim(d) for s, d in zip(node.regions[number].sizes, given, strict=True)}
 
 
-def pull_checkpoint(
+def pull_remat(
     backward_pass: BackwardPass, node: Node, found: Sequence[Value | None], pull: PullSegment
 ) -> None:
-    """Record the backward pass of a `checkpoint` for the cotangents of its results."""
+    """Record the backward pass of a `remat` for the cotangents of its results."""
     c, site = backward_pass.c, backward_pass.c.fresh()
     given = [j for j, g in enumerate(found) if g is not None]
     region = needed_for(node.regions[0], given, again=True)

@@ -20,7 +20,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import Op
 from tracejit.ir.regions import fresh_sizes
 from tracejit.ir.types import TOKEN, Type, type_substitute
-from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackNew, StackPush, record_types
 from tracejit.transforms.autodiff.custom_rules import push_custom
@@ -240,7 +240,7 @@ def _stack(
     tangents[node.outputs[0]] = token
 
 
-def _checkpoint(
+def _remat(
     c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
 ) -> None:
     (region,) = node.regions
@@ -264,7 +264,7 @@ def _custom(
 
 _Push: TypeAlias = Callable[[DerivativeBuilder, Node, dict[Value, Value], Mapping[str, str]], None]
 _REGIONS: Mapping[type[Op], _Push] = {
-    Checkpoint: _checkpoint,
+    Remat: _remat,
     Cond: _cond,
     Custom: _custom,
     WhileLoop: _while,

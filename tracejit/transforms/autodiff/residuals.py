@@ -17,7 +17,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN, ArrayType, Type
 from tracejit.ops.array.scatter_apply import ScatterApply
-from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackPush
 
@@ -207,7 +207,7 @@ def active_outputs(node: Node, active: set[Value]) -> set[Value]:
         return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
     if isinstance(node.op, WhileLoop):
         return _of_loop(node, flags)
-    if isinstance(node.op, Checkpoint):
+    if isinstance(node.op, Remat):
         return _of_region(node, node.regions[0], flags)
     if node.op.constant:
         return set()

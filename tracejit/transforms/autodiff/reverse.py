@@ -17,10 +17,10 @@ from tracejit.ir.op import OPS
 from tracejit.ir.regions import fresh_sizes
 from tracejit.ir.types import TOKEN
 from tracejit.loops.iterations import at_once
-from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.transforms.autodiff.backward_pass import BackwardPass
-from tracejit.transforms.autodiff.calls import pull_checkpoint
+from tracejit.transforms.autodiff.calls import pull_remat
 from tracejit.transforms.autodiff.copies import without_copies
 from tracejit.transforms.autodiff.custom_rules import pull_custom
 from tracejit.transforms.autodiff.residuals import Block, overwrites
@@ -165,8 +165,8 @@ def _pull(backward_pass: BackwardPass, node: Node) -> None:
     if isinstance(node.op, WhileLoop):
         pull_while(backward_pass, node, found, pull_back)
         return
-    if isinstance(node.op, Checkpoint):
-        pull_checkpoint(backward_pass, node, found, pull_segment)
+    if isinstance(node.op, Remat):
+        pull_remat(backward_pass, node, found, pull_segment)
         return
     if isinstance(node.op, Custom):
         pull_custom(backward_pass, node, found, pull_segment)

@@ -23,7 +23,7 @@ from tracejit.ir.batching import may_be_batched
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.regions import nested
 from tracejit.ir.types import TOKEN, type_sizes
-from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackPop, StackPush
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
@@ -109,7 +109,7 @@ def _results(node: Node, plan: BatchPlan) -> Sequence[bool] | None:
         return _branch_flags(node, flags, plan)
     if isinstance(node.op, WhileLoop):
         return _loop_flags(node, flags, plan)
-    if isinstance(node.op, (Checkpoint, Custom)):
+    if isinstance(node.op, (Remat, Custom)):
         return _call_flags(node, flags, plan)
     types = [v.type for v in node.inputs]
     if not node.binds and node.op.vectorises(node.attrs, types, flags):

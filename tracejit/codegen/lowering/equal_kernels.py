@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tracejit.codegen.lowering.join import renamed
 from tracejit.ir.kernel import Kernel
 
@@ -43,4 +45,4 @@ def _tokens(kernel: Kernel) -> Iterator[Hashable]:
             stack += (getattr(x, f.name) for f in reversed(fields(x)))
         else:
             # Zeros are told apart by their signs, truths from numbers.
-            yield type(x), repr(x) if isinstance(x, float) else x
+            yield type(x), repr(x) if isinstance(x, (float, np.generic)) else x

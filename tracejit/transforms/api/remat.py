@@ -1,4 +1,4 @@
-"""Functions whose intermediate values a backward pass computes again: `checkpoint`."""
+"""Functions whose intermediate values a backward pass computes again: `remat`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracejit.ops.array.creation import BindSize
 from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.function import Decorated
 
-__all__ = ["Checkpointed", "has_effects"]
+__all__ = ["Rematerialised", "has_effects"]
 
 #: Ops with effects that may run again on the same operands.
 _REPEATABLE = (BindSize, Check)
@@ -33,10 +33,10 @@ def has_effects(nodes: Sequence[Node]) -> bool:
     return any(not n.op.pure and not isinstance(n.op, _REPEATABLE) for n in nested(nodes))
 
 
-class Checkpointed(Decorated):
-    """A function that is the node `checkpoint` where it is called in a trace."""
+class Rematerialised(Decorated):
+    """A function that is the node `remat` where it is called in a trace."""
 
-    transform = "checkpoint"
+    transform = "remat"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -121,7 +121,7 @@ def _emit(interpreter: Interpreter, trace: Trace, side: Side) -> Any:
     captures: list[Value] = list(region.captures)
     graph = close_region(region, (), (), captures, outputs)
     attrs = {"sizes": (symbols(graph.sizes),)}
-    outs = trace.emit_all("checkpoint", captures, attrs, regions=(graph,))
+    outs = trace.emit_all("remat", captures, attrs, regions=(graph,))
     for inner, outer in zip(outputs, outs, strict=True):
         if inner not in trace.unordered:
             trace.unordered.discard(outer)

@@ -1,4 +1,4 @@
-"""`checkpoint` and `stop_gradient`: values are those without, and what is kept is less."""
+"""`remat` and `stop_gradient`: values are those without, and what is kept is less."""
 
 import math
 
@@ -43,7 +43,7 @@ def keeping_everything(x, steps):
     return (u**2).sum()
 
 
-@tracejit.checkpoint
+@tracejit.remat
 def chunk(u, length):
     for _ in range(length):
         wave(u)
@@ -56,7 +56,7 @@ def in_chunks(x, chunks, length):
     return (u**2).sum()
 
 
-@tracejit.checkpoint
+@tracejit.remat
 def kept_step(u):
     return u + 0.1 * np.sin(u) * np.exp(-u * u)
 
@@ -92,11 +92,11 @@ def test_straight_line_code_is_computed_again() -> None:
 
     gradient = tracejit.grad(f)
     lowered = gradient.lower(X)
-    assert names(lowered.graphs["trace"]).count("checkpoint") == 2
+    assert names(lowered.graphs["trace"]).count("remat") == 2
     # The first step forwards, and both again; nothing reads what the second one gives.
     assert names(lowered.graphs["licm"]).count("exp") == 3
     assert "optimization_barrier" not in names(lowered.graphs["remove_barriers"])
-    assert "checkpoint" not in names(lowered.graphs["simplify"])
+    assert "remat" not in names(lowered.graphs["simplify"])
     assert np.allclose(gradient(X), tracejit.grad(lambda x: step(step(x)).sum())(X), rtol=1e-13)
 
 
@@ -116,7 +116,7 @@ def test_second_derivatives_and_both_modes() -> None:
 
 
 def test_stores_into_the_callers_arrays_stay() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def store(a, b):
         a[0] = np.sin(b[0]) * a[1]
         b *= 2
@@ -140,7 +140,7 @@ def test_stores_into_the_callers_arrays_stay() -> None:
 
 
 def test_results_are_what_the_function_gives() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def several(x, n):
         y = np.sin(x)
         return {"whole": y, "view": y[1:], "same": x, "n": n, "text": "t", "none": None}
@@ -165,12 +165,12 @@ def test_branches_loops_and_calls_inside() -> None:
     def outer(g):
         return lambda x: g(x, 4) * g(x, 7)
 
-    kept = tracejit.grad(outer(tracejit.checkpoint(inner)))
+    kept = tracejit.grad(outer(tracejit.remat(inner)))
     assert np.allclose(kept(X), tracejit.grad(outer(inner))(X), rtol=1e-13)
 
 
-def test_nested_checkpoints() -> None:
-    @tracejit.checkpoint
+def test_nested_remat() -> None:
+    @tracejit.remat
     def twice(x):
         return kept_step(kept_step(x))
 
@@ -179,7 +179,7 @@ def test_nested_checkpoints() -> None:
 
 
 def test_gradients_inside_are_differentiated() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def slope(x):
         return tracejit.grad(lambda y: (np.sin(y) * y).sum())(x)
 
@@ -194,7 +194,7 @@ def test_batches() -> None:
     rows = np.stack([X, X + 0.3, X * 2])
     scale = np.array(1.5)
 
-    @tracejit.checkpoint
+    @tracejit.remat
     def f(x, scale):
         return (np.sin(x) * scale).sum()
 
@@ -216,7 +216,7 @@ def test_batches() -> None:
 # What is kept -----------------------------------------------------------------------------------
 
 
-def test_a_loop_of_checkpointed_steps_keeps_the_state_alone() -> None:
+def test_a_loop_of_rematerialised_steps_keeps_the_state_alone() -> None:
     x = np.linspace(0.0, 1.0, 100)
     kept, plain = (tracejit.grad(by_steps(f)).trace(x, 50) for f in (kept_step, step))
     (elements,) = pushed_elements(kept)
@@ -249,7 +249,7 @@ def notes_of(gradient) -> str:
 
 
 def test_effects_are_had_once(capsys) -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def loud(x):
         print("called")
         return np.sin(x) * x
@@ -261,7 +261,7 @@ def test_effects_are_had_once(capsys) -> None:
 
 
 def test_containers_of_the_caller_are_changed() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def note(x, seen):
         seen.append(np.sin(x))
         return x * 2
@@ -277,11 +277,11 @@ def test_containers_of_the_caller_are_changed() -> None:
 
 
 def test_sizes_that_data_decide() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def positive(x):
         return np.sin(x[x > 0.5])
 
-    @tracejit.checkpoint
+    @tracejit.remat
     def total(x):
         return np.sin(x[x > 0.5]).sum()
 
@@ -295,7 +295,7 @@ def test_sizes_that_data_decide() -> None:
 
 
 def test_exceptions_are_pythons() -> None:
-    @tracejit.checkpoint
+    @tracejit.remat
     def f(x):
         if x.shape[0] > 2:
             raise ValueError("too long")
@@ -310,7 +310,7 @@ class Layer:
     def __init__(self, weight) -> None:
         self.weight = weight
 
-    @tracejit.checkpoint
+    @tracejit.remat
     def apply(self, x):
         return np.tanh(x * self.weight)
 
@@ -329,7 +329,7 @@ def test_methods() -> None:
     slope = layer.weight * (1 - np.tanh(X * layer.weight) ** 2)
     gradient = tracejit.grad(lambda x: layer.apply(x).sum())
     assert np.allclose(gradient(X), slope, rtol=1e-12)
-    assert "checkpoint" in names(gradient.trace(X))
+    assert "remat" in names(gradient.trace(X))
     assert np.allclose(tracejit.grad(lambda x: layer.scaled(x).sum())(X), 5.0)
     with tracejit.eager():
         assert np.allclose(gradient(X), slope, rtol=1e-12)
@@ -355,7 +355,7 @@ def test_stacks_of_gradients_inside() -> None:
 
         return run
 
-    kept, plain = loop(tracejit.checkpoint(slope)), loop(slope)
+    kept, plain = loop(tracejit.remat(slope)), loop(slope)
     assert np.allclose(tracejit.grad(kept)(X, 4), tracejit.grad(plain)(X, 4), rtol=1e-12)
     rows = np.stack([X, X + 0.1])
     batched = tracejit.vmap(lambda x: kept(x, 3))
@@ -368,7 +368,7 @@ def test_stacks_of_gradients_inside() -> None:
 
 def test_the_text_reads_back_and_runs() -> None:
     graph = tracejit.jit(lambda x: kept_step(x).sum()).trace(X)
-    assert "checkpoint(" in print_graph(graph)
+    assert "remat(" in print_graph(graph)
     again = parse_graph(print_graph(graph))
     verify(again, "trace")
     (value,) = evaluate(again, [X])

@@ -1,0 +1,166 @@
+"""The graph of a compiled function becomes a GraphDef, as TensorBoard's page GRAPHS draws it.
+
+Numbers of fields are those of tensorflow/core/framework/graph.proto, node_def.proto,
+attr_value.proto and types.proto.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from tracejit.api import jit
+from tracejit.errors import Where
+from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.monitor.events import shape
+from tracejit.monitor.wire import bytes_field, int_field
+
+__all__ = ["graph_def"]
+
+#: DataType: DT_INVALID for what TensorFlow has no name for.
+_TYPES = {"f32": 1, "f64": 2, "i32": 3, "u8": 4, "i16": 5, "i8": 6, "c64": 8, "i64": 9, "b1": 10}
+_TYPES |= {"u16": 17, "c128": 18, "f16": 19, "u32": 22, "u64": 23}
+#: Attributes whose names are TensorFlow's own.
+_ATTRIBUTES = {"enter": {"frame": "frame_name", "constant": "is_constant"}}
+
+
+def graph_def(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], stage: str
+) -> bytes:
+    """GraphDef: node = 1, repeated; versions = 4, of producer = 1.
+
+    Raises TraceError where the call cannot be traced, ValueError for a stage that is no graph.
+    """
+    lowered = jit(function).lower(*args, **kwargs)
+    graph = lowered.dataflow if stage == "dataflow" else lowered.graphs.get(stage)
+    if graph is None:
+        known = ", ".join((*lowered.graphs, "dataflow"))
+        raise ValueError(f"{stage!r} is no stage that is a graph; there are {known}")
+    drawing = _Drawing()
+    drawing.add_graph(graph)
+    return b"".join(bytes_field(1, node.encoded()) for node in drawing.nodes) + bytes_field(
+        4, int_field(1, 27)
+    )
+
+
+#: Where the values of a graph come from: the name of a node, and which of its results it is; or
+#: it is a value of the graph around it, or of a region that is drawn in its place.
+_Sources: TypeAlias = "dict[Value, str | tuple[_Sources, Value]]"
+
+
+class _Drawing:
+    """Nodes of a graph and of all regions, with names in scopes."""
+
+    def __init__(self) -> None:
+        self.nodes: list[_NodeDef] = []
+        self._names: set[str] = set()
+
+    def add_graph(self, graph: Graph | DataflowGraph, scope: str = "") -> None:
+        """Add inputs, nodes and results; `scope` ends with a slash, or is "" for the whole."""
+        sources: _Sources = {}
+        for value in graph.inputs:
+            self._add(f"{scope}{value.name or 'input'}", "Placeholder", (), (value,), {}, sources)
+        if isinstance(graph, DataflowGraph):
+            self._add_nodes([node for _, node in graph.nodes()], scope, sources)
+        else:
+            self._add_nodes(graph.nodes, scope, sources)
+        for k, value in enumerate(graph.outputs):
+            self._add(f"{scope}result_{k}", "Result", (value,), (), {}, sources)
+
+    def _add_nodes(self, nodes: Sequence[Node], scope: str, sources: _Sources) -> None:
+        for node in nodes:
+            name, where = f"{scope or _place(node.where)}{node.op.name}", node.where
+            if node.op.name == "fusion":
+                (region,) = node.regions
+                inner: _Sources = {}
+                inner |= {v: (sources, w) for v, w in zip(region.inputs, node.inputs, strict=True)}
+                for v, w in zip(node.outputs, region.outputs, strict=True):
+                    sources[v] = inner, w
+                self._add_nodes(region.nodes, f"{self._new_name(name)}/", inner)
+                continue
+            names = _ATTRIBUTES.get(node.op.name, {})
+            texts = {names.get(k, k): _text(a) for k, a in node.attrs.items()}
+            if where is not None:
+                texts["source"] = _text(f"{where}: {where.source()}")
+            operation = "".join(part.capitalize() for part in node.op.name.split("_"))
+            name = self._add(name, operation, node.inputs, node.outputs, texts, sources)
+            for region in node.regions:
+                self.add_graph(region, f"{name}/{_plain(region.name)}/")
+
+    def _add(
+        self,
+        name: str,
+        operation: str,
+        inputs: Sequence[Value],
+        outputs: tuple[Value, ...],
+        attributes: dict[str, bytes],
+        sources: _Sources,
+    ) -> str:
+        name = self._new_name(_plain(name))
+        self.nodes.append(_NodeDef(name, operation, inputs, outputs, attributes, sources))
+        sources.update({v: f"{name}:{k}" if k else name for k, v in enumerate(outputs)})
+        return name
+
+    def _new_name(self, name: str) -> str:
+        new, k = name, 0
+        while new in self._names:
+            k += 1
+            new = f"{name}_{k}"
+        self._names.add(new)
+        return new
+
+
+class _NodeDef(NamedTuple):
+    name: str
+    operation: str
+    inputs: Sequence[Value]
+    outputs: tuple[Value, ...]
+    attributes: dict[str, bytes]
+    sources: _Sources
+
+    def encoded(self) -> bytes:
+        """NodeDef: name = 1, op = 2, input = 3, attr = 5, a map (key = 1, value = 2)."""
+        out = bytes_field(1, self.name) + bytes_field(2, self.operation)
+        for value in self.inputs:
+            source = self.sources[value]
+            while not isinstance(source, str):
+                sources, inner = source
+                source = sources[inner]
+            out += bytes_field(3, source)
+        attributes = dict(self.attributes)
+        if self.outputs:
+            # AttrValue: type = 6, list = 1, of shape = 7.
+            shapes = b"".join(bytes_field(7, _shape(v.type)) for v in self.outputs)
+            attributes["T"] = int_field(6, _data_type(self.outputs[0].type))
+            attributes["_output_shapes"] = bytes_field(1, shapes)
+        for key, attribute in attributes.items():
+            out += bytes_field(5, bytes_field(1, key) + bytes_field(2, attribute))
+        return out
+
+
+def _place(where: Where | None) -> str:
+    return f"{_plain(where.function or 'function')}/line_{where.line}/" if where else ""
+
+
+def _plain(name: str) -> str:
+    """A name of the characters that TensorFlow takes."""
+    return re.sub(r"[^\w./-]", "_", name, flags=re.ASCII).lstrip("_") or "_"
+
+
+def _text(attribute: Any) -> bytes:
+    """AttrValue: s = 2."""
+    text = attribute if isinstance(attribute, str) else repr(attribute)
+    return bytes_field(2, text if len(text) <= 200 else f"{text[:200]}...")
+
+
+def _data_type(t: Type) -> int:
+    known = isinstance(t, (ArrayType, NpScalar, PyScalar))
+    return _TYPES.get(dtype_name(t.dtype), 0) if known else 0  # type: ignore[union-attr]
+
+
+def _shape(t: Type) -> bytes:
+    sizes = t.shape if isinstance(t, ArrayType) else ()
+    return shape(tuple(size if isinstance(size, int) else -1 for size in sizes))
