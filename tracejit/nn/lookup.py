@@ -13,10 +13,11 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Module):
-    """Rows of a table: ids i64[...] in [0, count) -> [..., size].
+    """Rows of a table: ids i64[...] -> [..., size].
 
     `weight` is [count, size], drawn from a normal distribution. With `sparse_rows=True` its
-    gradient is a `tracejit.RowGradient`. Raises IndexError for an id that is not in the table.
+    gradient is a `tracejit.RowGradient`. Negative ids count from the end, as NumPy's indices do;
+    raises IndexError for one that is outside.
     """
 
     def __init__(self, count: int, size: int, rng: Any, *, dtype: Any = np.float32) -> None:
