@@ -75,19 +75,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases: dict[str, list[pytest.Item]] = {}
     left = set()
     for item in items:
-        if item.get_closest_marker("sampled") is not None:
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if (marker := item.get_closest_marker("sampled")) is not None:
+            # Tests without cases are dealt with those of their module that are marked alike.
+            test = item.nodeid.partition("[" if hasattr(item, "callspec") else "::")[0]
+            cases.setdefault(f"{test} {marker.args}", []).append(item)
     for test, of_test in cases.items():
         marker = of_test[0].get_closest_marker("sampled")
         assert marker is not None
         options = dict(marker.kwargs)
-        of = options.pop("kind", lambda **_: "")
+        of = options.pop("kind", None)
         try:
             taken = sampling.sampled(
                 of_test,
                 *marker.args,
                 name=lambda item: item.name,
-                kind=lambda item, of=of: of(**item.callspec.params),
+                kind=lambda item, of=of: of(**item.callspec.params) if of else "",
                 **options,
             )
         except ValueError as error:

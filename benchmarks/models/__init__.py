@@ -124,13 +124,19 @@ class TorchTwin:
         return loss.item()
 
 
+def stepped(model: Any) -> dict[str, Any]:
+    """A model's step, taken once: the first one is counted by itself."""
+    model.step()
+    return {"step": model.step}
+
+
 def contest(case: Case, quick: bool) -> tuple[Contest, dict[str, Any]]:
     """Who takes a step of one model, and what was found out about it."""
     found, ours = Contest(case.name), Ours(case, small=False)
     facts: dict[str, Any] = {"parameters": sum(p.size for p in ours.net.parameters().values())}
     if peer("torch"):
         facts["gradients off"] = f"{require_equal_gradients(case, quick):.1e}"
-        found.add("torch", lambda: {"step": TorchTwin(case, ours, False).step})
+        found.add("torch", lambda: stepped(TorchTwin(case, ours, False)))
     if peer("jax"):
         from . import jax_twins
 
@@ -138,13 +144,8 @@ def contest(case: Case, quick: bool) -> tuple[Contest, dict[str, Any]]:
             given = (ours.net.parameters(), ours.inputs, ours.target, case.rate)
             return jax_twins.Twin(case.name, case.loss, *given)
 
-        found.add("jax", lambda: {"step": twin().step})
-
-    def compiled() -> Any:
-        ours.step()
-        return {"step": ours.step}
-
-    found.add("tracejit", compiled)
+        found.add("jax", lambda: stepped(twin()))
+    found.add("tracejit", lambda: stepped(ours))
     found.notes += how_it_ran(case.name, ours.jitted)
     return found, facts
 

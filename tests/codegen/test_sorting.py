@@ -15,6 +15,8 @@ from tracejit.codegen.program import sorting
 from tracejit.codegen.support.sorting import sort_address
 from tracejit.ir.types import DTYPES
 
+pytestmark = pytest.mark.sampled(2)
+
 AXES = (0, 1, 2, None)
 
 

@@ -15,6 +15,8 @@ from tracejit.ir.dims import Dim, floordiv, prod
 from tracejit.ir.kernel import For, Kernel, Param, Reduce, Stmt, Store, Target, Var
 from tracejit.ir.types import DTYPES
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def digits(*sizes: Dim) -> list[Dim]:
     """The position P as an index of axes of those sizes, as lowering writes it."""

@@ -32,6 +32,8 @@ from tracejit.ir.kernel import Call, For, Kernel, Param, Store
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 
+pytestmark = pytest.mark.sampled(3)
+
 FLOATS = ("f64", "f32", "f16")
 #: Those that the parts of complex results have are of float64 alone.
 EVERY = ARITY | PARTS

@@ -12,6 +12,8 @@ import tracejit
 from tests.support.compare import assert_same
 from tests.support.layouts import LAYOUTS
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def around_stores(x: Any, m: Any) -> Any:
     rows, column = x[1:], x[:, 1]

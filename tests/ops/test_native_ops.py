@@ -26,6 +26,8 @@ from tracejit.ir.op import OPS
 from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise
 
+pytestmark = pytest.mark.sampled(3)
+
 SCALARS = scalar_cases()
 NAMES = sorted(name for name, op in OPS.items() if is_a_function_of_values(op))
 

@@ -16,6 +16,8 @@ from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.runtime.compile.graph_call import fused, run_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
+pytestmark = pytest.mark.sampled(2)
+
 LAYOUTS = ("C", "F", "strided")
 
 

@@ -14,6 +14,8 @@ from tests.support.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 
+pytestmark = pytest.mark.sampled(2)
+
 Function = Callable[..., None]
 RUNS = [pytest.param(f, id=f.__name__) for f, _ in CASES + UPDATES]
 LIMITS = [(1, 19), (0, 20), (3, 3), (7, 4), (17, 19)]

@@ -17,6 +17,8 @@ from tests.support.compare import assert_same
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.runtime import nesting
 
+pytestmark = pytest.mark.sampled(3)
+
 TIMES = 280
 
 

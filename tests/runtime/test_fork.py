@@ -20,6 +20,8 @@ import tracejit
 from tests.runtime import fork_programs
 from tracejit import locks
 
+pytestmark = pytest.mark.sampled(3)
+
 ROOT = Path(__file__).resolve().parents[2]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 
@@ -131,6 +133,7 @@ def synchronizers_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, a.name) for a in node.names if a.name in SYNCHRONIZERS)
 
 
+@pytest.mark.sampled(1)
 def test_locks_are_made_in_one_place() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {name}"
@@ -170,6 +173,7 @@ def test_native_objects_are_built_once() -> None:
     assert found == []
 
 
+@pytest.mark.sampled(1)
 def test_each_lock_in_use_is_known() -> None:
     assert run_apart("locks_are_known") == "alive\n"
 

@@ -12,6 +12,8 @@ from tests.frontend.numpy.surface.cases import Case
 from tests.frontend.numpy.surface.check import check
 from tests.runtime.repeated_samples import SAMPLES
 
+pytestmark = pytest.mark.sampled(2)
+
 FORMS = ("plain", "fortran", "strided", "reversed", "transposed")
 SINGLE = ("zero_d", "scalar", "number")
 

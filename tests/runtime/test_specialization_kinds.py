@@ -18,6 +18,8 @@ from tracejit.errors import TraceError
 from tracejit.runtime import dispatch, native
 from tracejit.runtime.call.signature import leaf_key
 
+pytestmark = pytest.mark.sampled(2)
+
 # Layouts, dtypes, ranks --------------------------------------------------------------------------
 
 

@@ -89,8 +89,18 @@ def test_marked(k) -> None:
     """What the next test looks at."""
 
 
+@pytest.mark.sampled(2)
+def test_alone() -> None:
+    """Dealt with the next one."""
+
+
+@pytest.mark.sampled(2)
+def test_beside_it() -> None:
+    """See above."""
+
+
 def collected(*options: str) -> set[str]:
-    """The cases of `test_marked` that a run takes."""
+    """The tests of those above that a run takes."""
     path = Path(__file__)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", *options, str(path)],
@@ -99,27 +109,34 @@ def collected(*options: str) -> set[str]:
         cwd=path.parents[2],
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return {line.split("::")[1] for line in done.stdout.splitlines() if "::test_marked[" in line}
+    marked = re.compile("::(test_(?:marked|alone|beside).*)")
+    return {found[1] for line in done.stdout.splitlines() if (found := marked.search(line))}
 
 
 def test_runs_take_slices_of_marked_tests() -> None:
-    every = {f"test_marked[{k}]" for k in range(20)}
+    pair = {"test_alone", "test_beside_it"}
+    every = {f"test_marked[{k}]" for k in range(20)} | pair
     even, odd = (collected("--seed", seed) for seed in ("6", "7"))
+    assert even | odd == every and even & odd == {"test_marked[0]"}
+    assert min(len(even), len(odd)) == 11 and len(even & pair) == 1
     assert (
-        even | odd == every and even & odd == {"test_marked[0]"} and min(len(even), len(odd)) == 10
+        collected("--all") == collected("--seed", "7", "-k", "marked or alone or beside") == every
     )
-    assert collected("--all") == collected("--seed", "7", "-k", "marked") == every
 
 
 def test_the_page_on_tests_lists_what_is_sampled() -> None:
     tests = Path(__file__).parents[1]
     mark = re.compile(r"^@pytest\.mark\.sampled\((\d+).*?^def (\w+)", re.MULTILINE | re.DOTALL)
+    of_module = re.compile(r"^pytestmark = pytest\.mark\.sampled\((\d+)\)()$", re.MULTILINE)
     marked = {
-        (f"{path.relative_to(tests).as_posix()}::{name}", parts)
+        (f"{path.relative_to(tests).as_posix()}::{name}".removesuffix("::"), parts)
         for path in tests.rglob("test_*.py")
-        for parts, name in mark.findall(path.read_text(encoding="utf-8"))
+        for found in (mark, of_module)
+        for parts, name in found.findall(path.read_text(encoding="utf-8"))
         if path != Path(__file__)
     }
     page = (tests.parent / "docs" / "testing.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `([\w/]+\.py::\w+)` \| (\d+) \| \d+ \|$", page, re.MULTILINE))
+    listed = set(
+        re.findall(r"^\| `([\w/]+\.py(?:::\w+)?)` \| (\d+) \| \d+ \|$", page, re.MULTILINE)
+    )
     assert listed == marked

@@ -13,6 +13,8 @@ from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
+pytestmark = pytest.mark.sampled(2)
+
 X = np.linspace(0.2, 1.4, 7)
 
 

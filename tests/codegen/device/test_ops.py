@@ -23,6 +23,8 @@ from tracejit.codegen.cuda.simulator import simulator
 from tracejit.codegen.program.emit import InputSlot, Program
 from tracejit.ir.op import OPS
 
+pytestmark = pytest.mark.sampled(3)
+
 #: Groups of each op that a run takes.
 _GROUPS = 1
 NAMES = sorted(name for name, op in OPS.items() if is_a_function_of_values(op))

@@ -11,6 +11,8 @@ import pytest
 import tracejit
 from tests.codegen.device.test_ptx import launches, ptx
 
+pytestmark = pytest.mark.sampled(3)
+
 F = Callable[..., Any]
 
 FLOATS = [np.float16, np.float32, np.float64]

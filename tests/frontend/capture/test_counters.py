@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tracejit.frontend.tracing import trace
 
 steps = 0
 
@@ -77,3 +78,21 @@ def test_what_must_be_known_stays_a_constant() -> None:
     with pytest.warns(tracejit.FallbackWarning, match="a key of class Union"):
         assert jitted(ours, np.array(1.0)) == plain.step(np.array(1.0))
     assert jitted(ours, np.array(1.0)) == plain.step(np.array(1.0))
+
+
+def test_a_long_program_is_traced_again_with_its_counter_as_an_input(monkeypatch) -> None:
+    """What the first attempt recorded does not count for the second, which has fewer constants."""
+    monkeypatch.setattr(trace, "_LIMIT", 22)
+
+    @tracejit.jit
+    def step(state, x):
+        state.count += 1
+        for _ in range(40):
+            state.total += x * state.count
+
+    state, expected = (SimpleNamespace(count=0, total=np.zeros(3)) for _ in range(2))
+    for _ in range(3):
+        step(state, np.arange(3.0))
+        step.__wrapped__(expected, np.arange(3.0))
+    assert np.array_equal(state.total, expected.total)
+    assert len(step.report().variants) == 1 and not step.report().fallbacks

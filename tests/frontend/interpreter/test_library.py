@@ -17,6 +17,8 @@ from tracejit.frontend.interpreter import library
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, function_named
 from tracejit.frontend.interpreter.library_loops import LOOPS
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def hosted(compiled: Any, *args: Any) -> list[str]:
     """The functions that the program of a compiled function calls."""

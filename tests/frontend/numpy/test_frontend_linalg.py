@@ -12,6 +12,8 @@ import tracejit
 from tests.support.compare import assert_parity, assert_same
 from tests.support.tracing import check, wave
 
+pytestmark = pytest.mark.sampled(2)
+
 F = Callable[..., Any]
 
 

@@ -15,6 +15,8 @@ import tracejit
 from tests.support.compare import assert_same
 from tracejit.frontend.tracing.packed import JoinedArrays
 
+pytestmark = pytest.mark.sampled(2)
+
 # Lists of lists ----------------------------------------------------------------------------------
 
 

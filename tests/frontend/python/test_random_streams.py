@@ -17,6 +17,8 @@ from tests.frontend.python import random_programs as programs
 from tests.support.compare import assert_same
 from tracejit.codegen.program.random.rng_state import _SAVED
 
+pytestmark = pytest.mark.sampled(2)
+
 X = np.arange(-4.0, 3.0) / 2
 ROWS = np.arange(12.0).reshape(4, 3)
 

@@ -25,6 +25,8 @@ from tracejit.ir.graph import Graph
 from tracejit.runtime.call.signature import History, specialize
 from tracejit.runtime.compile.stages import trace_call
 
+pytestmark = pytest.mark.sampled(3)
+
 
 def apart(*shape: int) -> Any:
     """Numbers that lie apart from each other."""

@@ -13,6 +13,8 @@ from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
+pytestmark = pytest.mark.sampled(3)
+
 RNG = np.random.default_rng(7)
 START = RNG.bit_generator.state
 F = Callable[..., Any]

@@ -13,6 +13,8 @@ from tests.ops.host.test_host_derivatives import (  # noqa: F401 - a fixture
     same_numbers,
 )
 
+pytestmark = pytest.mark.sampled(3)
+
 NARROW = {"f": np.float32, "c": np.complex64}
 
 

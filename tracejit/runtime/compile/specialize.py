@@ -121,7 +121,9 @@ def _trace(
     if structure.scalars_static:
         return attempt(True)
     try:
-        return _counted(learned, attempt(False), lambda: attempt(False))
+        found = attempt(False)
+        structure.spent[0] = 0  # What has ended well has not made the next attempt any longer.
+        return _counted(learned, found, lambda: attempt(False))
     except GivenTwice:
         raise
     except TraceError as e:
