@@ -27,7 +27,7 @@ def code_cells(path: Path) -> list[str]:
 
 
 def test_there_are_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["fit_damped_oscillator", "train_digits"]
+    assert len(NOTEBOOKS) == 7
 
 
 @EACH
@@ -43,13 +43,13 @@ def test_is_a_notebook_without_outputs(path: Path) -> None:
             assert cell["cell_type"] == "markdown" and "outputs" not in cell
 
 
+@pytest.mark.sampled(2)
 @EACH
 def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Pictures are drawn where nobody sees them, and files are written where nobody keeps them.
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
-    if path.stem == "train_digits":
-        pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib")
     # As in a session of IPython, the cells are the main module.
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
@@ -65,11 +65,13 @@ def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert len(lines) == 1, "eager and compiled print the same"
         (steps,) = lines
         assert any("refused" in x for x in steps) and any("accepted" in x for x in steps)
-    else:
+    elif path.stem == "train_digits":
         assert shown["accuracy"] >= 0.97 and shown["confusion"].sum() == len(shown["named"])
         assert len(shown["step"].report().compiles) == 1
-        assert len(shown["plt"].get_fignums()) == 4
-        shown["plt"].close("all")
+    jitted = [f for f in shown.values() if hasattr(f, "report") and hasattr(f, "lower")]
+    assert all(not f.report().fallbacks or f.__name__ == "with_a_table" for f in jitted)
+    assert jitted and shown["plt"].get_fignums()
+    shown["plt"].close("all")
 
 
 def test_functions_of_a_session_are_compiled() -> None:
