@@ -77,7 +77,8 @@ def test_gemm_is_matmul(code: str, k: int) -> None:
             (ta, lda), (tb, ldb) = described(a), described(b)
             c = np.full((m, n), np.nan, dtype)
             gemm(c.ctypes.data, a.ctypes.data, b.ctypes.data, m, n, k, ta, tb, lda, ldb, max(n, 1))
-            same_bits(c, a @ b)
+            with np.errstate(invalid="ignore"):  # of lanes that BLAS computes and does not store
+                same_bits(c, a @ b)
 
 
 @pytest.mark.parametrize("code", DTYPES)
