@@ -28,6 +28,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("codegen",),
         ("runtime",),
         ("api", "tree"),
+        ("inspect",),
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
         ("demo",),

@@ -41,14 +41,16 @@ from tracejit.ir.kernel import (
     Target,
     Var,
     While,
+    place_of,
 )
 from tracejit.ir.op import OPS
+from tracejit.ir.text.print import TextLine
 from tracejit.ir.types import DTYPES
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.numpy_formulas import UNIFORM_POWERS
 from tracejit.ops.host.special import special_op
 
-__all__ = ["OutOfRange", "print_kernel", "run_kernel"]
+__all__ = ["OutOfRange", "kernel_lines", "print_kernel", "run_kernel"]
 
 
 class OutOfRange(Exception):
@@ -64,11 +66,16 @@ _NO_NAMES: Mapping[int, str] = {}
 
 def print_kernel(kernel: Kernel) -> str:
     """The kernel as a Python function of its buffers, sizes and scalars."""
+    return "\n".join(kernel_lines(kernel)) + "\n"
+
+
+def kernel_lines(kernel: Kernel) -> list[str]:
+    """The lines of `print_kernel`; those of statements are `TextLine`s."""
     names = [p.name for p in kernel.params]
     names += [*kernel.sizes, *(v.name for v in kernel.scalars)]
     lines = [f"def {kernel.name}({', '.join(names)}):"]
     lines += _body(kernel.body, _strides(kernel), "    ")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _strides(kernel: Kernel) -> dict[str, tuple[Dim, ...]]:
@@ -89,7 +96,11 @@ _Strides = Mapping[str, tuple[Dim, ...]]
 def _body(body: Sequence[Stmt], strides: _Strides, indent: str) -> list[str]:
     lines: list[str] = []
     for stmt in body:
-        lines += [indent + line for line in _statement(stmt, strides)]
+        where = place_of(stmt)
+        lines += [
+            TextLine(indent + line, line.where if isinstance(line, TextLine) else where)
+            for line in _statement(stmt, strides)
+        ]
     return lines or [indent + "pass"]
 
 

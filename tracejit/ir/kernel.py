@@ -40,9 +40,10 @@ and a product of floats.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from tracejit.errors import Where
 from tracejit.ir.dims import Dim
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "While",
     "expressions",
     "inner_bodies",
+    "place_of",
     "sizes_in",
 ]
 
@@ -121,11 +123,15 @@ Expr: TypeAlias = Const | Var | Load | IndexValue | Call
 
 @dataclass(frozen=True)
 class Let:
-    """Bind `name` to the value of `expr` for the statements that follow in this body."""
+    """Bind `name` to the value of `expr` for the statements that follow in this body.
+
+    `where` is the place in the user's source that it comes from, here and below.
+    """
 
     name: str
     dtype: str
     expr: Expr
+    where: Where | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,7 @@ class Store:
     buffer: str
     index: tuple[Dim, ...]
     expr: Expr
+    where: Where | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -165,6 +172,7 @@ class Target:
     dtype: str
     expr: Expr
     identity: float | None = None
+    where: Where | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -326,3 +334,14 @@ def sizes_in(s: Stmt) -> tuple[Dim, ...]:
         case Reduce():
             return (s.size, *(d for _, d in s.quotients))
     return ()
+
+
+def place_of(stmt: Stmt) -> Where | None:
+    """The place in the source that a statement is written for; of a loop, the first inside it."""
+    match stmt:
+        case Let() | Store():
+            return stmt.where
+        case Reduce() if stmt.targets:
+            return stmt.targets[0].where
+    inner = (place_of(s) for body in inner_bodies(stmt) for s in body)
+    return next((where for where in inner if where is not None), None)

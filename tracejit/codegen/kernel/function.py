@@ -34,6 +34,7 @@ from tracejit.ir.kernel import (
     Stmt,
     Store,
     inner_bodies,
+    place_of,
 )
 
 __all__ = ["emit_kernel", "kernel_signature"]
@@ -157,9 +158,10 @@ class _KernelWriter:
 
     def statements(self, body: Sequence[Stmt]) -> None:
         """Write statements in order."""
-        values = self.values
+        values, around = self.values, self.fb.where
         pending: Store | None = None
         for k, stmt in enumerate(body):
+            self.fb.where = place_of(stmt) or around
             match stmt:
                 case Let(name, _, expr):
                     values.env[name] = values.evaluate(expr)
@@ -179,6 +181,7 @@ class _KernelWriter:
                     self.reductions.emit(stmt, self._plan(stmt))
                 case ScanLoop():
                     self._scan(stmt)
+        self.fb.where = around
 
     def _loop(self, loop: For) -> None:
         if (plan := self._plan(loop)) is not None:

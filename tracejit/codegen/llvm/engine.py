@@ -15,25 +15,26 @@ import ctypes
 import ctypes.util
 import itertools
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tracejit.codegen.llvm.debug_info import assembly_places
 from tracejit.codegen.llvm.handles import Handle, handle
 from tracejit.locks import once
 
 __all__ = [
-    "PARTS",
     "CompileError",
     "HostTarget",
     "Library",
+    "PARTS",
     "assembly",
     "compile_module",
     "host_target",
     "libm_address",
     "load_object",
+    "located_assembly",
     "object_code",
     "optimized_text",
 ]
@@ -288,16 +289,26 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
 
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
     """The host's assembly of LLVM text. Raises CompileError if LLVM refuses it."""
+    return "\n".join(line for line, _ in located_assembly(ir_text, simplifycfg=simplifycfg))
+
+
+def located_assembly(
+    ir_text: str, *, simplifycfg: bool = True
+) -> list[tuple[str, tuple[str, int] | None]]:
+    """The lines of the host's assembly, each with its (file, line) where the text has debug
+    metadata. Raises CompileError if LLVM refuses the text.
+    """
     compiler = _compiler()
 
     def emit(module: Any) -> str:
         code: bytes = compiler.api.machine_code(compiler.machine, module, assembly=True)
         return code.decode()
 
-    parts = _parts(ir_text)
-    text = "\n".join(compiler.with_module(part, simplifycfg, emit) for part in parts)
-    # Directives for debuggers and unwinders say nothing to a reader.
-    return re.sub(r"^\s*\.(cfi_|file|ident|addrsig).*\n", "", text, flags=re.MULTILINE)
+    return [
+        located
+        for part in _parts(ir_text)
+        for located in assembly_places(compiler.with_module(part, simplifycfg, emit))
+    ]
 
 
 def optimized_text(ir_text: str) -> str:

@@ -17,7 +17,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from tracejit.codegen.llvm.debug_info import DebugInfo
 from tracejit.codegen.llvm.engine import PARTS, HostTarget, host_target
+from tracejit.errors import Where
+from tracejit.ir.text.print import TextLine
 
 __all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
 
@@ -28,7 +31,9 @@ ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
 #: links them to, and stay as they are.
 LOOPS = 'attributes #0 = { nounwind "no-builtins" "prefer-vector-width"="512" "tracejit-loops" }'
 #: The head of a function that another module can declare.
-_HEAD = re.compile(r"define (?:internal )? *([^@]* @[\w.$-]+\(.*\)) (?:#0|nounwind) \{")
+_HEAD = re.compile(
+    r"define (?:internal )? *([^@]* @[\w.$-]+\(.*\)) (?:#0|nounwind) (?:!dbg !\d+ )?\{"
+)
 
 #: Of branches whose first, or second, side is unlikely: such a branch is not made a select.
 WEIGHTS = (
@@ -79,6 +84,8 @@ class Module:
         self.weighted = False
         #: Functions with loops over single elements, which are left to LLVM's passes.
         self.loops: set[str] = set()
+        #: Where instructions come from, in code that is to be looked at.
+        self.debug: DebugInfo | None = None
 
     def declare(self, name: str, result: str, args: Sequence[str]) -> str:
         """Declare an external function or intrinsic; its name with the sigil.
@@ -153,8 +160,8 @@ class Module:
         declared = [d for k, d in self._declarations.items() if k not in self._functions]
         declared += [d for k, d in beside.items() if k not in functions]
         parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
-        weights = WEIGHTS if self.weighted else ()
-        return "\n".join([*declared, *parts, *functions.values(), attributes, *weights, ""])
+        ends = [*(WEIGHTS if self.weighted else ()), *(self.debug.text() if self.debug else ())]
+        return "\n".join([*declared, *parts, *functions.values(), attributes, *ends, ""])
 
     def _is_called(self, name: str) -> bool:
         if name not in self.replaced:
@@ -180,6 +187,8 @@ class FunctionBuilder:
         self.module = module
         self.name = name
         self.fail_label: str | None = None
+        #: What the next instructions are written for, where the module keeps it.
+        self.where: Where | None = None
         self._failures: list[str] | None = None
         self._head = (
             f"define {linkage} {result} @{name}({', '.join(f'{t} {n}' for t, n in params)}) #0 {{"
@@ -203,12 +212,13 @@ class FunctionBuilder:
         """Write an instruction with a result; the result's register."""
         self._count += 1
         name = f"%.{self._count}"
-        self.chunk.lines.append(f"  {name} = {right_hand_side}")
+        self.line(f"{name} = {right_hand_side}")
         return name
 
     def line(self, instruction: str) -> None:
         """Write an instruction without a result."""
-        self.chunk.lines.append(f"  {instruction}")
+        line = f"  {instruction}"
+        self.chunk.lines.append(line if self.module.debug is None else TextLine(line, self.where))
 
     def alloca(self, kind: str, align: int | None = None, initial: str | None = None) -> str:
         """Stack memory of type `kind` that lives as long as the call; its address.
@@ -390,6 +400,8 @@ class FunctionBuilder:
         out = [self._head, ".entry:"]
         self._entry.write(out)
         self._body.write(out)
+        if self.module.debug is not None:
+            out = list(self.module.debug.described(self.name, out[0], out[1:]))
         out.append("}")
         self.module.add_function(self.name, "\n".join(out))
         return f"@{self.name}"

@@ -127,7 +127,7 @@ class ExtremePosition:
         outer = low.nested()
         exprs = terms(self.at(start + symbol(var)))
         body, low.scope = low.scope.body, outer
-        targets = tuple(Target(low.name("r"), combine, dtype, e) for e in exprs)
+        targets = tuple(Target(low.name("r"), combine, dtype, e, where=low.where) for e in exprs)
         low.scope.body.append(Reduce(var, length, tuple(body), targets, vector=True))
         return tuple(Var(t.name, dtype) for t in targets)
 

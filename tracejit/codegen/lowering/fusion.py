@@ -130,14 +130,14 @@ def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Eleme
     node = low.producer[v]
     op = node.op
     assert isinstance(op, Reduction)
-    x = low.element(node.inputs[0], index)
+    x, low.where = low.element(node.inputs[0], index), node.where
     dtype = dtype_name(op.accumulator(dtype_of(node.inputs[0].type), node.attrs))
     parts = x if isinstance(x, tuple) else (x,)
     targets, results = [], []
     for part in parts:
         wide = parts_dtype(dtype)
         expr = part if part.dtype == wide else low.let(Call("cast", (part,), wide))
-        target = Target(low.name("r"), op.combine, wide, expr, op.identity)
+        target = Target(low.name("r"), op.combine, wide, expr, op.identity, node.where)
         targets.append(target)
         result: Expr = Var(target.name, wide)
         narrow = parts_dtype(dtype_name(dtype_of(v.type)))
@@ -233,7 +233,7 @@ def _lower_arg(low: Lowering, v: Value) -> list[Stmt]:
     assert not isinstance(x, tuple)
     inner = low.scope.body
     low.scope = inner_scope
-    target = Target(low.name("r"), node.op.name, "i64", x)
+    target = Target(low.name("r"), node.op.name, "i64", x, where=node.where)
     # Lanes go along the axis whose elements are neighbours.
     last = axis == t.order[-1]
     low.scope.body.append(Reduce(names[axis], t.shape[axis], tuple(inner), (target,), vector=last))

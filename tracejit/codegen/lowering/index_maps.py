@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tracejit.errors import GraphError
+from tracejit.errors import GraphError, Where
 from tracejit.ir.axis_groups import groups, row_steps
 from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -115,6 +115,8 @@ class Lowering:
         self.scope = LoopBody()
         self.loops = 0
         self.names = 0
+        #: The place in the user's source that is being lowered.
+        self.where: Where | None = None
         self.outputs: dict[Value, str] = {}
         #: Variables of reductions that can count quotients of theirs: by divisor, the names.
         self.counting: dict[str, dict[Dim, str]] = {}
@@ -166,7 +168,7 @@ class Lowering:
         if isinstance(expr, (Var, Const)):
             return expr
         name = self.name()
-        self.scope.body.append(Let(name, expr.dtype, expr))
+        self.scope.body.append(Let(name, expr.dtype, expr, self.where))
         return Var(name, expr.dtype)
 
     def let_element(self, element: Element) -> Element:
@@ -195,6 +197,8 @@ class Lowering:
                 found = self._known(*wanted)
             except StopIteration as end:
                 v, index, _ = under_way.pop()
+                node = self.producer.get(v)
+                self.where = self.where if node is None else node.where
                 found = self.scope.known[v, index] = self.let_element(end.value)
         return found
 
@@ -372,7 +376,7 @@ class Lowering:
             negative = Call("less", (index, Const(0, "i64")), "b1")
             place = Call("select", (negative, Call("add", (index, n), "i64"), index), "i64")
         name = self.name("g")
-        self.scope.body.append(Let(name, "i64", place))
+        self.scope.body.append(Let(name, "i64", place, node.where))
         return symbol(name)
 
     # Stores -----------------------------------------------------------------------------------
@@ -390,11 +394,13 @@ class Lowering:
     def store(self, v: Value, index: Index, element: Element) -> None:
         """Write an element of a result."""
         name, position = self.output(v), self._position(v, index)
+        node = self.producer.get(v)
+        where = self.where if node is None else node.where
         if isinstance(element, tuple):
-            self.scope.body.append(Store(name, (position * 2,), element[0]))
-            self.scope.body.append(Store(name, (position * 2 + 1,), element[1]))
+            self.scope.body.append(Store(name, (position * 2,), element[0], where))
+            self.scope.body.append(Store(name, (position * 2 + 1,), element[1], where))
         else:
-            self.scope.body.append(Store(name, (position,), element))
+            self.scope.body.append(Store(name, (position,), element, where))
 
     def loop_var(self) -> str:
         """A fresh loop variable."""

@@ -17,6 +17,7 @@ from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
 from tracejit.codegen.analysis.liveness import is_array, written_inputs
 from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
 from tracejit.codegen.analysis.zero_results import zero_results
+from tracejit.codegen.llvm.debug_info import DebugInfo
 from tracejit.codegen.program.allocation import emit_new_array, is_made_late
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.control_flow import Flow
@@ -89,12 +90,14 @@ def emit_program(
     may_zero: bool = False,
     maker: int = 0,
     threads: int | None = None,
+    debug: bool = False,
 ) -> Program:
     """The native program of a fused graph, or of its flat form.
 
     With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
     `maker` is the address of what makes results of late sizes; without it Python makes them.
-    `threads` share a long kernel, or as many as the process is set to.
+    `threads` share a long kernel, or as many as the process is set to. With `debug` the text says
+    where in the user's source each instruction comes from.
 
     `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
     argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
@@ -106,6 +109,7 @@ def emit_program(
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
     e.threads = threads
+    e.module.debug = DebugInfo() if debug else None
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]
@@ -158,6 +162,7 @@ class ProgramWriter:
         has_arrays = any(map(is_array, (*node.inputs, *node.outputs)))
         if node.op.kind != "fusion" and (has_arrays or not node.op.pure):
             e.flush()
+        e.fb.where = node.where
         emit_node(e, node, stacks)
 
     def run(self) -> None:

@@ -25,9 +25,16 @@ import numpy as np
 
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Graph
-from tracejit.ir.text.print import NameTable, def_lines, identifier, node_line, results_line
+from tracejit.ir.text.print import (
+    NameTable,
+    TextLine,
+    def_lines,
+    identifier,
+    node_line,
+    results_line,
+)
 
-__all__ = ["print_dataflow"]
+__all__ = ["dataflow_lines", "print_dataflow"]
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +42,11 @@ Array = np.ndarray[Any, Any]
 def print_dataflow(graph: DataflowGraph, constants: dict[str, Array] | None = None) -> str:
     """The text of `graph`; its large constants are added to `constants` by their hash."""
     return "\n".join(_lines(graph, constants)) + "\n"
+
+
+def dataflow_lines(graph: DataflowGraph) -> list[str]:
+    """The lines of `print_dataflow`; those of nodes are `TextLine`s."""
+    return list(_lines(graph, None))
 
 
 def _lines(graph: DataflowGraph, constants: dict[str, Array] | None) -> Iterator[str]:
@@ -51,7 +63,8 @@ def _lines(graph: DataflowGraph, constants: dict[str, Array] | None) -> Iterator
         for node in section.nodes:
             for k, region in enumerate(node.regions):
                 yield from def_lines(region, names.region(index, k), constants, " " * 8)
-            yield " " * 8 + node_line(node, index, names, constants, 8)
+            text = " " * 8 + node_line(node, index, names, constants, 8)
+            yield TextLine(text, node.where)
             index += 1
         yield " " * 8 + _end(section, graph, names)
 

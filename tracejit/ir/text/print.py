@@ -12,15 +12,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.errors import GraphError
+from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 
 __all__ = [
     "NameTable",
+    "TextLine",
     "constant_hash",
     "def_lines",
+    "graph_lines",
     "identifier",
     "name_values",
     "node_line",
@@ -35,6 +37,24 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 _INLINE_ELEMENTS = 16
 _COMMENT_COLUMN = 72
 _RESERVED_SIZES = {"inf", "nan"}
+
+
+class TextLine(str):
+    """A line of text that stands for something from a place in the user's source."""
+
+    __slots__ = ("where",)
+    where: Where | None
+
+    def __new__(cls, text: str, where: Where | None) -> TextLine:
+        """The line with its place."""
+        line = super().__new__(cls, text)
+        line.where = where
+        return line
+
+
+def graph_lines(graph: Graph) -> list[str]:
+    """The lines of `print_graph`; those of nodes are `TextLine`s."""
+    return list(_graph_lines(graph, None, ""))
 
 
 def print_graph(graph: Graph, constants: dict[str, Array] | None = None) -> str:
@@ -145,7 +165,7 @@ def def_lines(
     for i, node in enumerate(graph.nodes):
         for k, region in enumerate(node.regions):
             yield from def_lines(region, names.region(i, k), constants, inner)
-        yield inner + node_line(node, i, names, constants, len(inner))
+        yield TextLine(inner + node_line(node, i, names, constants, len(inner)), node.where)
     outputs = [names.value(v) for v in graph.outputs]
     outputs += [f"size({d})" for d in graph.size_outputs]
     yield f"{inner}return {', '.join(outputs)}".rstrip()

@@ -429,6 +429,17 @@ class Lowered:
     @once_computed
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
+        start = time.perf_counter()
+        program = self._written(debug=False)
+        self.seconds["program"] = time.perf_counter() - start
+        return program
+
+    @once_computed
+    def located_program(self) -> Program:
+        """The same, whose text says where in the user's source each instruction comes from."""
+        return self._written(debug=True)
+
+    def _written(self, debug: bool) -> Program:
         from tracejit.codegen.device.emit import emit_device_program
         from tracejit.codegen.program.emit import emit_program
 
@@ -440,19 +451,17 @@ class Lowered:
         ]
         sizes = {s: spec.size_slot + k for k, s in enumerate(spec.sizes)}
         flat = self.dataflow
-        start = time.perf_counter()
         given = (
             *(flat, self._inputs(slots), spec.out_slots[: len(spec.outputs)]),
             *(sizes, self.name, host_target()),
         )
         if self.device is None:
             maker = native.late_array_address()
-            program = emit_program(*given, may_zero=True, maker=maker, threads=self.threads)
-        else:
-            device, make = self.device.device, self.device.make
-            program = emit_device_program(*given, device, make, self._staying)
-        self.seconds["program"] = time.perf_counter() - start
-        return program
+            return emit_program(
+                *given, may_zero=True, maker=maker, threads=self.threads, debug=debug
+            )
+        device, make = self.device.device, self.device.make
+        return emit_device_program(*given, device, make, self._staying)
 
     def _observe(self, stage: str, graph: Graph, seconds: float) -> None:
         self.graphs[stage] = graph
