@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
 from tests.passes.test_passes import CSE, FOLD
 from tracejit.cli import main
-from tracejit.cli.show import parse_args
+from tracejit.cli.arguments import parse_args
 from tracejit.errors import CODES
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder
 from tracejit.ir.op import OPS
@@ -260,10 +261,10 @@ def test_the_pass_that_changes_a_result_is_named(
         return parse_graph(text)
 
     steps = [p if p.__name__ != "cse" else wrong for p in PASSES]
-    monkeypatch.setattr("tracejit.cli.graphs.PASSES", steps)
+    monkeypatch.setattr("tracejit.cli.commands.run.PASSES", steps)
     assert main(["run", "g.graph", "--random", "--each"]) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("wrong: e: DIFFERENT")
-    monkeypatch.setattr("tracejit.cli.graphs.PASSES", PASSES)
+    monkeypatch.setattr("tracejit.cli.commands.run.PASSES", PASSES)
     monkeypatch.setattr(
         "tracejit.runtime.compile.graph_call.run_graph", lambda g, x: (x[0], np.float64(0.0))
     )
@@ -362,7 +363,12 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "nonsense")[0] == 2
     assert "show" in run(capsys, "--help")[1]
     for command in ("show", "opt", "lower", "run", "diff", "ops", "doctor", "explain", "demo"):
-        assert "usage: tracejit" in run(capsys, command, "--help")[1]
+        assert command in run(capsys, "--help")[1]
+        assert f"usage: tracejit {command}" in run(capsys, command, "--help")[1]
+    assert run(capsys, "--version")[1] == f"tracejit {tracejit.__version__}\n"
+    assert "did you mean show?" in run(capsys, "shwo")[2]
+    code, _, err = run(capsys, "show")
+    assert code == 2 and len(err.splitlines()) == 1
 
 
 def test_as_a_module_with_a_reader_that_stops() -> None:

@@ -17,6 +17,7 @@ import pytest
 from tests.project import supported
 from tests.project.pages import APART, PAGES, ROOT, Stale, blocks_of, run_page
 from tests.support.compare import assert_same
+from tracejit.cli.errors import Usage
 
 LINKS = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -99,7 +100,7 @@ def test_few_blocks_are_not_run() -> None:
         ("```python\n1 / 0\n```\n", ZeroDivisionError),
         ("```console\n$ tracejit explain TJ999\nTJ999\n```\n", Stale),
         ("```sh\npython -m tests.no_such_module\n```\n", AssertionError),
-        ("```sh\ntracejit no-such-command\n```\n", SystemExit),
+        ("```sh\ntracejit no-such-command\n```\n", Usage),
         ("```\nwhat is this?\n```\n", AssertionError),
         (
             "```python\nimport tracejit\nf = tracejit.jit(lambda x: open(x))\n"

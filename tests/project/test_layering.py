@@ -78,24 +78,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "tree": ("frontend.python.trees",),
     },
-    "a command imports what it runs": {
-        "cli": ("cli.about", "cli.graphs", "cli.show", "demo"),
-        "cli.about": (
-            "cli.explanations",
-            "codegen.llvm.engine",
-            "codegen.support.blas",
-            "ir.evaluate",
-            "ir.graph",
-            "ir.op",
-            "ir.types",
-            "ops",
-            "ops.array.elementwise",
-            "passes.analysis.fusable",
-            "runtime.compile.graph_call",
-            "runtime.native",
-        ),
-        "cli.graphs": ("runtime.compile.dump", "runtime.compile.graph_call"),
-    },
     "a function that is decorated and not called needs no compiler": {
         "runtime.dispatch": (
             "runtime.compile.publish",

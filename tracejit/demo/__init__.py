@@ -196,16 +196,16 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the demo with command-line arguments `argv`; 0 where all answers agree, else 1."""
-    parser = argparse.ArgumentParser(prog="tracejit demo", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the demo takes."""
     parser.add_argument("--out", type=Path, default=Path("tracejit-demo"), help="for the pictures")
     parser.add_argument("--rounds", type=int, default=9, help="timed turns (default: 9)")
     parser.add_argument("--quick", action="store_true", help="three turns, fewer options")
     parser.add_argument("--report", action="store_true", help="what the compiler says of each")
-    options = parser.parse_args(argv)
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the demo; 0 where all answers agree, else 1."""
     rounds = min(options.rounds, 3) if options.quick else options.rounds
 
     picture, picture_source = data.photo()
