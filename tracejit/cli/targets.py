@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 from tracejit.cli.errors import Failure, Usage
 
-__all__ = ["describe", "find"]
+__all__ = ["describe", "file_of", "find"]
 
 
 def describe(error: BaseException) -> str:
@@ -24,24 +25,60 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def find(target: str) -> Any:
-    """The object that "pkg.mod:name.name" or "file.py:name" names."""
-    module_name, colon, path = target.rpartition(":")
-    if not colon or not module_name or not path:
-        raise Usage(f"{target!r} is not MODULE:FUNCTION or path/to/file.py:FUNCTION")
-    found: Any = _module(module_name)
+def find(target: str) -> tuple[Any, dict[str, Any]]:
+    """What "pkg.mod:name.name" or "file.py:name" names, and all names of its module.
+
+    Raises Usage, Failure.
+    """
+    module_name, path = _split(target)
+    module = _module(module_name)
+    found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):
-            raise Failure(f"{module_name} has no {path}")
+            known = (
+                [n for n in vars(found) if not n.startswith("_")]
+                if hasattr(found, "__dict__")
+                else []
+            )
+            near = difflib.get_close_matches(name, known, n=1)
+            raise Failure(
+                f"{module_name} has no {path}" + (f"; did you mean {near[0]}?" if near else "")
+            )
         found = getattr(found, name)
     if not callable(found):
         raise Failure(f"{target} is not a function but of type {type(found).__name__}")
-    return found
+    return found, vars(module)
+
+
+def file_of(module: str) -> Path:
+    """The file of a module, which is not imported. Raises Failure."""
+    if module.endswith(".py") or "/" in module:
+        return Path(module).resolve()
+    _look_here()
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        raise Failure(f"cannot import {module}")
+    return Path(spec.origin).resolve()
+
+
+def _split(target: str) -> tuple[str, str]:
+    module_name, colon, path = target.rpartition(":")
+    if not colon or not module_name or not path:
+        raise Usage(f"{target!r} is not MODULE:FUNCTION or path/to/file.py:FUNCTION")
+    return module_name, path
+
+
+def _look_here() -> None:
+    """Modules of the working folder can be imported, as by `python -m`."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
 
 
 def _module(name: str) -> ModuleType:
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+    _look_here()
     try:
         if name.endswith(".py") or "/" in name:
             return _module_of_file(Path(name))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.cli.errors import unknown
+from tracejit.cli.functions import fate, host_functions
+from tracejit.cli.output import add_json, print_json
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, Node, Value
@@ -27,19 +31,53 @@ _GROUPS = ("b1", "i8 i16 i32 i64", "u8 u16 u32 u64", "f16", "f32 f64", "c64 c128
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="only these, with their meaning")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="ops or functions (np.partition), with a meaning"
+    )
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a table of the ops, or what some of them mean."""
-    names = options.names
-    rows = op_rows(names)
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    """Print a table of the ops and the functions without one, or what some of them mean."""
+    names = [name for name in options.names if name in OPS]
+    functions = {name: fate(_function(name)) for name in options.names if name not in OPS}
+    rows = op_rows(names) if names or not functions else []
+    hosts = {} if options.names else host_functions()
+    if options.json:
+        keys = [title.replace(" ", "_") for title in rows[0]] if rows else []
+        found = {name: kind for name, (kind, _) in functions.items()}
+        found |= {f"{module}.{name}": "host" for module, some in hosts.items() for name in some}
+        ops = [dict(zip(keys, row, strict=True)) for row in rows[1:]]
+        print_json({"ops": ops, "functions": found})
+        return 0
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
     for name in names:
         print(f"\n{name}: {inspect.cleandoc(type(OPS[name]).__doc__ or '')}")
+    for name, (_, meaning) in functions.items():
+        print(f"{name} {meaning}")
+    if hosts:
+        print("\nCalled while the program runs (host), of functions that have no op:")
+    for module, some in hosts.items():
+        print(f"\n{module}:\n{textwrap.indent(textwrap.fill(' '.join(some), 94), '  ')}")
     return 0
+
+
+def _function(name: str) -> Any:
+    """The function of NumPy or SciPy of a name such as np.partition or partition. Raises Usage."""
+    path = name.split(".")
+    if path[0] in ("np", "numpy", "scipy"):
+        found: Any = importlib.import_module("numpy" if path[0] == "np" else path[0])
+        path = path[1:]
+    else:
+        found = np
+    for part in path:
+        found = getattr(found, part, None)
+    if not callable(found):
+        known = [*OPS, *(n for n in dir(np) if not n.startswith("_"))]
+        raise unknown("op or function", name, known)
+    return found
 
 
 def op_rows(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -23,9 +23,6 @@ examples:
   tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
   tracejit show pkg.mod:loss --args "f64[8], f64[3, 8]" --stage trace --grad 0
   tracejit show pkg.mod:f --args "f32[1000], f32[1000]" --device cuda --stage ptx
-
-An argument is a type (f64[10, 3], f32, float, int) or a Python literal. Arrays of a type are filled
-with random numbers; `@ (1, 0,)` lists the axes from the outermost in memory.
 """
 
 
