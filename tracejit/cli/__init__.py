@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = next(iter(arguments), "")
         if name and not name.startswith("-"):
             options = parser(name).parse_args(arguments[1:])
+            options.argv = arguments
             code: int = _module(name).run(options)
         else:
             _overview().parse_args(arguments)

@@ -7,6 +7,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -48,7 +49,7 @@ class Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
-    @property
+    @cached_property
     def compiled(self) -> Any:
         """The function, decorated."""
         return self.function if hasattr(self.function, "lower") else jit(self.function)
@@ -68,7 +69,13 @@ class Call:
 
     def run(self, function: Callable[..., Any]) -> Any:
         """What `function` gives for copies of the arguments. Raises Failure where it raises."""
-        args, kwargs = self.copied()
+        return self.run_on(function, self.copied())
+
+    def run_on(
+        self, function: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]]
+    ) -> Any:
+        """What `function` gives for these arguments. Raises Failure where it raises."""
+        args, kwargs = given
         try:
             return function(*args, **kwargs)
         except Exception as error:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Protocol
 
-__all__ = ["Display", "display_for"]
+__all__ = ["Display", "display_for", "in_notebook"]
 
 
 class Display(Protocol):
@@ -92,12 +92,17 @@ class Notebook:
         self.show(lines)
 
 
+def in_notebook() -> bool:
+    """Whether this process answers a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
 def display_for(file: Any, every: float | None) -> Display | None:
     """The display of a program whose lines go to `file`, by default standard error."""
     if file is None:
-        ipython = sys.modules.get("IPython")
-        shell = ipython.get_ipython() if ipython else None
-        if getattr(shell, "kernel", None) is not None:
+        if in_notebook():
             return Notebook()
         file = sys.stderr
     if file is None:  # a program without a console

@@ -14,6 +14,7 @@ import numpy as np
 
 from tracejit.api import jit
 from tracejit.cli.errors import Failure
+from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.support.blas import ROUTINES, routine
 from tracejit.runtime import native
@@ -22,7 +23,8 @@ __all__ = ["add", "run"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes: nothing."""
+    """Declare what the command takes."""
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,12 +44,17 @@ def run(options: argparse.Namespace) -> int:
         ("compiling", _compile),
     ]
     failed = False
+    found: dict[str, str] = {}
     for name, find in sections:
         try:
             text = find()
         except Exception as error:
             # Whatever is broken is what a doctor is there to report.
             text, failed = f"FAILED: {type(error).__name__}: {error}", True
+        found[name] = text
+    if options.json:
+        print_json(found)
+    for name, text in () if options.json else found.items():
         print(f"{name:<18}{text}")
     return 1 if failed else 0
 

@@ -7,6 +7,7 @@ import textwrap
 
 from tracejit.cli.errors import unknown
 from tracejit.cli.explanations import EXPLANATIONS
+from tracejit.cli.output import add_json, print_json
 from tracejit.errors import CODES
 
 __all__ = ["add", "run"]
@@ -15,6 +16,7 @@ __all__ = ["add", "run"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("codes", metavar="TJ0xx", nargs="*", help="all of them if none is given")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,6 +25,9 @@ def run(options: argparse.Namespace) -> int:
     for code in codes:
         if code.upper() not in CODES:
             raise unknown("code", code, CODES)
+    if options.json:
+        print_json([_data(code.upper()) for code in codes or CODES])
+        return 0
     if not codes:
         for code, (what, _) in CODES.items():
             print(f"{code}  {what}")
@@ -30,6 +35,19 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print("\n\n".join(_explained(c.upper()) for c in codes))
     return 0
+
+
+def _data(code: str) -> dict[str, str]:
+    (what, advice), (meaning, causes, instead) = CODES[code], EXPLANATIONS[code]
+    eager, compiled = causes.strip("\n"), instead.strip("\n")
+    return {
+        "code": code,
+        "what": what,
+        "meaning": meaning,
+        "advice": advice,
+        "eager": eager,
+        "compiled": compiled,
+    }
 
 
 def _explained(code: str) -> str:

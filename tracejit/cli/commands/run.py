@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tracejit.cli.comparing import compare, is_exact
 from tracejit.cli.errors import Failure
 from tracejit.cli.graphs import add_file, load_inputs, random_inputs, read_graph
+from tracejit.cli.output import add_json, print_json
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
@@ -35,6 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--each", action="store_true", help="run it after each pass; exit 1 at the first difference"
     )
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,43 +50,59 @@ def run(options: argparse.Namespace) -> int:
         values = random_inputs(graph, options.sizes, options.seed)
     else:
         values = load_inputs(graph, options.inputs)
-    if options.each:
-        return _run_each(graph, values)
-    backends = ("numpy", "llvm") if options.compare else (options.backend,)
-    results = [_run_on(graph, values, name) for name in backends]
-    if not options.compare:
-        for name, result in zip(_names(graph), results[0], strict=True):
-            print(f"{name} = {np.array2string(np.asarray(result), threshold=20)}")
+    if options.each or options.compare:
+        checks = _each(graph, values) if options.each else _compared(graph, values)
+        return _print(checks, options.json)
+    results = dict(zip(_names(graph), _run_on(graph, values, options.backend), strict=True))
+    if options.json:
+        print_json(results)
         return 0
+    for name, result in results.items():
+        print(f"{name} = {np.array2string(np.asarray(result), threshold=20)}")
+    return 0
+
+
+def _print(checks: Iterator[tuple[str, bool, str]], as_json: bool) -> int:
+    """Print what was compared, whether it agrees, and how; the exit code."""
+    rows = []
+    for name, agrees, how in checks:
+        rows.append({"name": name, "agrees": agrees, "how": how})
+        if not as_json:
+            print(f"{name}: {how}")
+    if as_json:
+        print_json(rows)
+    return 0 if all(row["agrees"] for row in rows) else 1
+
+
+def _compared(graph: Graph, values: list[Any]) -> Iterator[tuple[str, bool, str]]:
+    """For each result whether native code gives what the evaluator does."""
+    results = [_run_on(graph, values, backend) for backend in ("numpy", "llvm")]
     exact = is_exact(graph)
-    agree = True
     for name, expected, found in zip(_names(graph), *results, strict=True):
-        same, text = compare(expected, found, exact)
-        agree = agree and same
-        print(f"{name}: {text}")
-    return 0 if agree else 1
+        yield name, *compare(expected, found, exact)
 
 
-def _run_each(graph: Graph, values: list[Any]) -> int:
-    """Print where results begin to differ: after a pass, or in native code."""
+def _each(graph: Graph, values: list[Any]) -> Iterator[tuple[str, bool, str]]:
+    """Where results begin to differ: after a pass, or in native code. Ends there."""
     expected, exact = _run_on(graph, values, "numpy"), is_exact(graph)
 
-    def differs(name: str, after: Graph, backend: str) -> bool:
+    def check(name: str, after: Graph, backend: str) -> tuple[str, bool, str]:
         found = _run_on(after, values, backend)
         for result, a, b in zip(_names(graph), expected, found, strict=True):
             same, text = compare(a, b, exact)
             if not same:
-                print(f"{name}: {result}: {text}")
-                return True
-        print(f"{name}: the same")
-        return False
+                return name, False, f"{result}: {text}"
+        return name, True, "the same"
 
     after = graph
     for step in PASSES:
         after, before = step(after), after
-        if after is not before and differs(step.__name__, after, "numpy"):
-            return 1
-    return int(differs("native code", graph, "llvm"))
+        if after is not before:
+            checked = check(step.__name__, after, "numpy")
+            yield checked
+            if not checked[1]:
+                return
+    yield check("native code", graph, "llvm")
 
 
 def _names(graph: Graph) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.api import jit, value_and_grad
 from tracejit.cli.calls import Call, add_call, read_call
 from tracejit.cli.errors import Failure, Usage, unknown
+from tracejit.cli.output import add_json, print_json
 from tracejit.cli.targets import describe
 from tracejit.config import DEVICES
 from tracejit.errors import DeviceError, FallbackError, GraphError, TraceError
@@ -30,6 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = _EXAMPLES
     add_call(parser)
+    add_json(parser)
     parser.add_argument(
         "--stage",
         default="fuse",
@@ -61,7 +63,11 @@ def run(options: argparse.Namespace) -> int:
     lowered = _lower(function, call, options.device)
     if stage != "all" and stage not in lowered.stages:
         raise unknown("stage", stage, [*lowered.stages, "all"])
-    for name in lowered.stages if stage == "all" else [stage]:
+    names = lowered.stages if stage == "all" else [stage]
+    if options.json:
+        print_json({name: _text(lowered, name) for name in names})
+        return 0
+    for name in names:
         if stage == "all":
             print(f"# {name}")
         print(_text(lowered, name).rstrip("\n"))
