@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "sparse", "tensor_files"),
+        ("locks", "shown", "sparse", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
@@ -31,7 +31,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
         ("demo",),
-        ("cli",),
+        ("cli", "notebook"),
     ),
     "ops": (("checks", "samples", "rules"), ("array",), ("control",), ("host", "python")),
     "frontend": (

@@ -12,6 +12,7 @@ from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, type_sizes, type_substitute
+from tracejit.shown import shown
 
 __all__ = [
     "Attr",
@@ -150,6 +151,9 @@ class Graph:
     outputs: tuple[Value, ...]
     results: tuple[str, ...] = ()
     size_outputs: tuple[Dim, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def producers(self) -> dict[Value, Node]:
         """The node that defines each value."""

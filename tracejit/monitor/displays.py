@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Any, Protocol
@@ -78,8 +79,7 @@ class Notebook:
 
     def show(self, lines: list[str]) -> None:
         """Update the display, or make it."""
-        from IPython.display import display
-
+        display = importlib.import_module("IPython.display").display
         shown = {"text/plain": "\n".join([*self._kept, *lines])}
         if self._handle is None:
             self._handle = display(shown, raw=True, display_id=True)
