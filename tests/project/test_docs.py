@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.project import supported
+from tests.project import commands, supported
 from tests.project.pages import APART, PAGES, ROOT, Stale, blocks_of, run_page
 from tests.support.compare import assert_same
 from tracejit.cli.errors import Usage
@@ -80,6 +80,11 @@ def test_files_and_folders_are_where_a_page_says(page: Path) -> None:
             assert any((ROOT / under / name).exists() for under in ("", "tracejit", "tests")), name
     for name in re.findall(r"`(tests(?:\.\w+)+)", text):
         assert importlib.util.find_spec(name), name
+
+
+def test_the_commands_take_what_their_page_says() -> None:
+    """After a change: python -m tests.project.commands --write."""
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page()
 
 
 def test_what_is_supported_is_what_the_registries_hold() -> None:

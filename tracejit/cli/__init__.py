@@ -23,7 +23,7 @@ from tracejit import __version__
 from tracejit.cli import commands
 from tracejit.cli.errors import Failure, Usage, unknown
 
-__all__ = ["main", "parser"]
+__all__ = ["main", "names", "parser"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,8 +66,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(name: str) -> argparse.ArgumentParser:
     """What the command takes. Raises Usage where there is no such command."""
-    if name not in _names():
-        raise unknown("command", name, _names())
+    if name not in names():
+        raise unknown("command", name, names())
     module = _module(name)
     found = _Parser(
         prog=f"tracejit {name}",
@@ -81,7 +81,7 @@ def parser(name: str) -> argparse.ArgumentParser:
 
 def _overview() -> argparse.ArgumentParser:
     """The parser of `tracejit` without a command."""
-    lines = [f"  {name:<10} {_summary(name)}" for name in _names()]
+    lines = [f"  {name:<10} {_summary(name)}" for name in names()]
     found = _Parser(
         prog="tracejit",
         usage="tracejit [--help] [--version] COMMAND ...",
@@ -94,7 +94,8 @@ def _overview() -> argparse.ArgumentParser:
     return found
 
 
-def _names() -> list[str]:
+def names() -> list[str]:
+    """The commands there are."""
     return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
 
