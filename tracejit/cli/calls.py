@@ -6,8 +6,7 @@ import argparse
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -37,7 +36,7 @@ Arrays of a type are filled with random numbers (--seed).
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """A call: the function as it was found (decorated or not), and its arguments.
 
@@ -48,11 +47,12 @@ class Call:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    #: The function, decorated.
+    compiled: Any = field(init=False)
 
-    @cached_property
-    def compiled(self) -> Any:
-        """The function, decorated."""
-        return self.function if hasattr(self.function, "lower") else jit(self.function)
+    def __post_init__(self) -> None:
+        decorated = hasattr(self.function, "lower")
+        self.compiled = self.function if decorated else jit(self.function)
 
     @property
     def plain(self) -> Callable[..., Any]:

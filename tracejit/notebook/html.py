@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
+import inspect
 import linecache
 import os
 from collections import Counter, defaultdict
@@ -64,11 +65,25 @@ def _(jitted: Jitted) -> str:
     report = jitted.report()
     if not report.variants and not report.fallbacks:
         return f"<div><b>{html.escape(repr(jitted))}</b>: it has not been called yet</div>"
-    return html_of(report)
+    return _report(report, _extent(jitted))
 
 
 @html_of.register
 def _(report: Report) -> str:
+    return _report(report)
+
+
+def _extent(jitted: Jitted) -> tuple[str, int, int] | None:
+    """The file of a function, and its first and last line there."""
+    try:
+        lines, first = inspect.getsourcelines(jitted.__tracejit__)
+        file = inspect.getsourcefile(jitted.__tracejit__)
+    except (OSError, TypeError):
+        return None
+    return None if file is None else (file, first, first + len(lines) - 1)
+
+
+def _report(report: Report, extent: tuple[str, int, int] | None = None) -> str:
     compiled, eager = len(report.variants), len(report.fallbacks)
     heads = [
         f"<div><b>{html.escape(report.function)}</b>: {compiled} compiled, {eager} eager</div>"
@@ -77,7 +92,8 @@ def _(report: Report) -> str:
         rows = []
         for c in report.variants:
             memory = [] if c.buffers is None else list(c.buffers.lines())
-            rows.append((c.signature, c.reason, f"{c.seconds * 1e3:.0f} ms", *memory[:1]))
+            used = [text.removeprefix("memory: ") for text in memory[:1]]
+            rows.append((c.signature, c.reason, f"{c.seconds * 1e3:.0f} ms", *used))
         heads.append(_table(("compiled for", "because of", "took", "memory"), rows))
     for f in report.fallbacks:
         colour = _HEAT["eager"]
@@ -90,17 +106,22 @@ def _(report: Report) -> str:
     if report.bailouts:
         rest.append(f"{report.bailouts} calls repeated eagerly")
     heads += [f"<div>{html.escape(text)}</div>" for text in rest]
-    return "<div>" + "".join([*heads, *_sources(report.lines)]) + "</div>"
+    return "<div>" + "".join([*heads, *_sources(report.lines, extent)]) + "</div>"
 
 
-def _sources(lines: Sequence[Line]) -> Iterator[str]:
-    """The source around the lines of each file, in the colours of what became of them."""
+def _sources(lines: Sequence[Line], extent: tuple[str, int, int] | None) -> Iterator[str]:
+    """The source of each file around the lines, in the colours of what became of them; all lines of
+    the function whose `extent` is given.
+    """
     files: dict[str, dict[int, list[Line]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         files[line.where.file][line.line].append(line)
     for file, by_number in files.items():
         yield f"<div><i>{html.escape(os.path.basename(file))}</i></div>"
         rows, last = [], 0
+        if extent is not None and extent[0] == file and extent[2] - extent[1] < _LINES:
+            for number in range(extent[1], extent[2] + 1):
+                by_number[number] += ()
         for number in sorted(by_number):
             first = last + 1 if last and number - last <= _GAP else number
             if last and first > last + 1:
