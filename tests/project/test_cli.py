@@ -385,5 +385,5 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    heavy = {"llvmlite", "scipy", "numba", "rich", "sklearn", "PIL", "tracejit.passes.manager"}
+    heavy = {"llvmlite", "scipy", "numba", "sklearn", "PIL", "tracejit.passes.manager"}
     assert heavy.isdisjoint(done.stdout.split())

@@ -334,7 +334,7 @@ def test_the_check_sees_circles(tmp_path: Path) -> None:
 def test_import_is_light() -> None:
     """`import tracejit` loads NumPy alone; the compiler's libraries wait for a first compile."""
     # Libraries, and what of Python's own is slow to load and not needed before.
-    heavy = {"llvmlite", "scipy", "numba", "rich", "sklearn", "PIL", "inspect", "pathlib", "ast"}
+    heavy = {"llvmlite", "scipy", "numba", "sklearn", "PIL", "inspect", "pathlib", "ast"}
     code = "import sys, numpy; known = set(sys.modules); import tracejit; "
     done = subprocess.run(
         [sys.executable, "-c", f"{code} print(*set(sys.modules) - known)"],
