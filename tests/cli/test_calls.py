@@ -206,6 +206,18 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert checks and all(check["agrees"] for check in checks)
 
 
+def test_what_the_program_prints_is_no_result(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "loud.py").write_text(
+        "print('module')\ndef f(x):\n    print('called')\n    return x\n"
+    )
+    for command in ("report", "bisect"):
+        assert main([command, "loud.py:f", "--args", "f64[3]", "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out) and "module" in err and "called" in err
+
+
 def test_the_report_after_a_call(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "my_calls.py:net.forward", "--args", "f64[3]"]) == 0
     assert capsys.readouterr().out.startswith("Net.forward: 1 compiled, 0 eager\n")

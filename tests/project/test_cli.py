@@ -14,7 +14,7 @@ import pytest
 
 import tracejit
 from tests.passes.test_passes import CSE, FOLD
-from tracejit.cli import main
+from tracejit.cli import main, names
 from tracejit.cli.arguments import parse_args
 from tracejit.errors import CODES
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder
@@ -362,7 +362,7 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys)[0] == 2
     assert run(capsys, "nonsense")[0] == 2
     assert "show" in run(capsys, "--help")[1]
-    for command in ("show", "opt", "lower", "run", "diff", "ops", "doctor", "explain", "demo"):
+    for command in names():
         assert command in run(capsys, "--help")[1]
         assert f"usage: tracejit {command}" in run(capsys, command, "--help")[1]
     assert run(capsys, "--version")[1] == f"tracejit {tracejit.__version__}\n"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,10 +76,13 @@ class Call:
     def run_on(
         self, function: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]]
     ) -> Any:
-        """What `function` gives for these arguments. Raises Failure where it raises."""
+        """What `function` gives for these arguments; what it prints goes to stderr. Raises Failure
+        where it raises.
+        """
         args, kwargs = given
         try:
-            return function(*args, **kwargs)
+            with contextlib.redirect_stdout(sys.stderr):
+                return function(*args, **kwargs)
         except Exception as error:
             raise Failure(f"{self.target}: {describe(error)}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.util
@@ -31,7 +32,8 @@ def find(target: str) -> tuple[Any, dict[str, Any]]:
     Raises Usage, Failure.
     """
     module_name, path = _split(target)
-    module = _module(module_name)
+    with contextlib.redirect_stdout(sys.stderr):
+        module = _module(module_name)
     found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):

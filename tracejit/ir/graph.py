@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -151,6 +152,10 @@ class Graph:
     outputs: tuple[Value, ...]
     results: tuple[str, ...] = ()
     size_outputs: tuple[Dim, ...] = ()
+
+    def __str__(self) -> str:
+        text: str = importlib.import_module("tracejit.ir.text.syntax").print_graph(self)
+        return text
 
     def _repr_html_(self) -> str:
         return shown(self)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
 import warnings
 from typing import Any
 
@@ -23,10 +21,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Call the function, and print its report. What it prints itself goes to stderr."""
+    """Call the function, and print its report."""
     call = read_call(options)
     compiled = call.compiled
-    with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+    with warnings.catch_warnings():
         # The report says it.
         warnings.simplefilter("ignore", FallbackWarning)
         call.run(compiled)
