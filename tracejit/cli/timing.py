@@ -17,6 +17,8 @@ __all__ = ["Contender", "measure"]
 
 #: A turn takes about so many seconds: short calls are repeated in it.
 _TURN = 2e-3
+#: Up to so many copies of arguments that a call changes.
+_COPIES = 50
 
 
 @dataclass
@@ -41,7 +43,7 @@ def measure(contenders: Sequence[Contender], rounds: int, changes: bool) -> None
     copies of them, which are not timed.
     """
     running = [c for c in contenders if c.function is not None]
-    repeats = {c.name: 1 if changes else _repeats(c) for c in running}
+    repeats = {c.name: _repeats(c, changes) for c in running}
     times: dict[str, list[tuple[float, float]]] = {c.name: [] for c in running}
     for turn in bar(range(rounds), name="bench"):
         for c in running if turn % 2 else reversed(running):
@@ -51,19 +53,20 @@ def measure(contenders: Sequence[Contender], rounds: int, changes: bool) -> None
         c.wall = statistics.median(wall for _, wall in times[c.name])
 
 
-def _repeats(contender: Contender) -> int:
-    _, wall = _turn(contender, 1, False)
-    return max(1, min(100_000, int(_TURN / max(wall, 1e-7))))
+def _repeats(contender: Contender, changes: bool) -> int:
+    _, wall = _turn(contender, 1, changes)
+    return max(1, min(_COPIES if changes else 100_000, int(_TURN / max(wall, 1e-7))))
 
 
 def _turn(contender: Contender, repeats: int, changes: bool) -> tuple[float, float]:
     """CPU and wall seconds of one call."""
     args, kwargs, function = contender.args, contender.kwargs, contender.function
     assert function is not None
+    given = [(args, kwargs)] * repeats
     if changes:
-        args, kwargs = copy.deepcopy((args, kwargs))
+        given = [copy.deepcopy(one) for one in given]
     with config.eager() if contender.eager else contextlib.nullcontext():
         cpu, wall = time.process_time(), time.perf_counter()
-        for _ in range(repeats):
+        for args, kwargs in given:
             function(*args, **kwargs)
         return (time.process_time() - cpu) / repeats, (time.perf_counter() - wall) / repeats

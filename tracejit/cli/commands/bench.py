@@ -100,7 +100,9 @@ def _silent() -> Iterator[None]:
 
 def _contenders(call: Call, peers: Sequence[str]) -> tuple[list[Contender], bool]:
     """Who answers the call, and how right; whether the call changes its arguments."""
-    plain = Contender("NumPy", call.plain, call.args, call.kwargs, note="expected", eager=True)
+    # What a transform makes has no plain form: its operations run one by one, on a tape.
+    name = "op by op" if hasattr(call.plain, "traced_call") else "NumPy"
+    plain = Contender(name, call.plain, call.args, call.kwargs, note="expected", eager=True)
     after = call.copied()
     with config.eager():
         want = call.run_on(call.plain, after)
