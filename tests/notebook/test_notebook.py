@@ -86,7 +86,10 @@ def test_a_function_and_its_report(shell: Any) -> None:
 def test_graphs_stages_and_runs(shell: Any) -> None:
     args = (np.ones(3), np.zeros(3))
     assert "host_call" in html_of(mixed.trace(*args), shell).text
-    assert str(mixed.trace(*args)).startswith("def mixed(")
+    graph = mixed.trace(*args)
+    assert str(graph).startswith("def mixed(")
+    for x in (graph, mixed.report()):
+        assert shell.display_formatter.format(x)[0]["text/plain"] == str(x)
     page = html_of(mixed.lower(*args), shell)
     summaries = [tag for tag, _ in page.tags if tag == "summary"]
     assert len(summaries) >= 5 and "define " in page.text

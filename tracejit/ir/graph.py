@@ -157,6 +157,10 @@ class Graph:
         text: str = importlib.import_module("tracejit.ir.text.syntax").print_graph(self)
         return text
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # IPython in a terminal.
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         return shown(self)
 
