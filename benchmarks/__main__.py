@@ -51,7 +51,9 @@ def main(argv: list[str] | None = None) -> int:
     print(json.dumps(state))
     options.out.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in options.name or names():
+    # It imports NumPy, which the limit of threads comes before.
+    bar = importlib.import_module("tracejit.monitor.bars").bar
+    for name in bar(options.name or names(), name="benchmarks"):
         module = importlib.import_module(f"{__package__}.{name}")
         print(f"\n== {name}: {(module.__doc__ or name).splitlines()[0]}", flush=True)
         start = time.perf_counter()

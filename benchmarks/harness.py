@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.monitor.bars import bar
+
 Cell = str | float | int
 
 
@@ -140,7 +142,7 @@ def measure(
     walls: dict[str, list[float]] = {name: [] for name in timers}
     cpus: dict[str, list[float]] = {name: [] for name in timers}
     order = list(timers)
-    for _ in range(rounds):
+    for _ in bar(range(rounds), name="turns"):
         for name in order:
             start = time.process_time()
             walls[name].append(timers[name].timeit(counts[name]) / counts[name])

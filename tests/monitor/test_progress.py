@@ -15,6 +15,7 @@ import pytest
 
 from tracejit import monitor
 from tracejit.monitor import displays
+from tracejit.monitor.bars import bar
 
 
 class Screen(io.StringIO):
@@ -167,3 +168,11 @@ def test_a_notebook_has_a_display_that_is_updated(monkeypatch: pytest.MonkeyPatc
         for _ in monitor.progress(range(2)):
             pass
     assert len(shown) == 1 and shown[0].startswith("epoch  2/2") and "\n" not in shown[0]
+
+
+def test_a_bar_is_for_who_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = range(3)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert bar(items, name="a") is items
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    assert list(bar(items, name="a")) == [0, 1, 2] and "a  3/3" in screen.getvalue()

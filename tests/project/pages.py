@@ -189,12 +189,12 @@ UPDATING = False
 
 def assert_known(command: str) -> None:
     """Assert that a command of a `sh` block is one of `tracejit`'s, or runs modules there are."""
-    from tracejit.cli import _parser
+    from tracejit.cli import parser
 
     words = shlex.split(command, comments=True)
     for k, word in enumerate(words):
-        if word.rpartition("/")[2] == "tracejit" and words[k + 1 : k + 2] != ["demo"]:
-            _parser().parse_args(words[k + 1 :])
+        if word.rpartition("/")[2] == "tracejit" and words[k + 1 :]:
+            parser(words[k + 1]).parse_args(words[k + 2 :])
         if word == "-m" and words[k + 1] not in ("venv", "build"):
             assert importlib.util.find_spec(words[k + 1]), command
 

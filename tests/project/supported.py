@@ -22,7 +22,7 @@ import numpy as np
 import tracejit.frontend.interpreter.entry
 import tracejit.ops  # noqa: F401 - both fill registries
 from tests.project.pages import ROOT
-from tracejit.cli.about import op_rows
+from tracejit.cli.commands.ops import op_rows
 from tracejit.frontend.host.functions import spelled
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, NAMES, function_named
 from tracejit.frontend.interpreter.library_loops import LOOPS

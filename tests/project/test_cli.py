@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
 from tests.passes.test_passes import CSE, FOLD
-from tracejit.cli import main
-from tracejit.cli.show import parse_args
+from tracejit.cli import main, names
+from tracejit.cli.arguments import parse_args
 from tracejit.errors import CODES
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder
 from tracejit.ir.op import OPS
@@ -130,10 +131,10 @@ def test_show_takes_decorated_functions_and_methods(
         (["no_such_file.py:f"], 1, "there is no file"),
         (["my_program:nothing"], 1, "has no nothing"),
         (["my_program:number"], 1, "not a function"),
-        (["my_program:plain", "--args", "f64[n], f64[n]"], 2, "must be numbers"),
+        (["my_program:plain", "--args", "f64[n], f64[m]", "--sizes", "k=2"], 2, "there are n, m"),
         (["my_program:plain", "--args", "f64["], 2, "cannot be read"),
-        (["my_program:plain", "--args", "list"], 2, "not a type"),
-        (["my_program:plain", "--args", "f64[3]"], 1, "missing a required argument"),
+        (["my_program:plain", "--args", "lis"], 2, "neither a type nor a value"),
+        (["my_program:plain", "--args", "f64[3]"], 2, "missing a required argument"),
         (["my_program:raises", "--args", "f64[3]"], 1, "my_program.py"),
         (["my_program:eager_only", "--args", "f64[3]"], 1, "my_program.py"),
     ],
@@ -153,14 +154,13 @@ def test_a_module_that_fails_to_import(folder: Path, capsys: pytest.CaptureFixtu
 
 
 def test_example_arguments() -> None:
-    a, b, c, d, e, f = parse_args('f32[4, 5] @ (1, 0,), u8, complex, -3, True, "mean"')
+    (a, b, c, d, e, f), _ = parse_args('f32[4, 5] @ (1, 0,), u8, complex, -3, True, "mean"')
     assert a.dtype == np.float32 and a.shape == (4, 5) and a.flags.f_contiguous
     assert type(b) is np.uint8 and type(c) is complex
     assert (d, e, f) == (-3, True, "mean")
-    assert parse_args("") == []
-    (zero,) = parse_args("i64[0, 3]")
+    assert parse_args("") == ([], {})
+    (zero, point), _ = parse_args("i64[0, 3], f64[()]")
     assert zero.shape == (0, 3)
-    (point,) = parse_args("f64[()]")
     assert isinstance(point, np.ndarray) and point.shape == ()
 
 
@@ -260,10 +260,10 @@ def test_the_pass_that_changes_a_result_is_named(
         return parse_graph(text)
 
     steps = [p if p.__name__ != "cse" else wrong for p in PASSES]
-    monkeypatch.setattr("tracejit.cli.graphs.PASSES", steps)
+    monkeypatch.setattr("tracejit.cli.commands.run.PASSES", steps)
     assert main(["run", "g.graph", "--random", "--each"]) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("wrong: e: DIFFERENT")
-    monkeypatch.setattr("tracejit.cli.graphs.PASSES", PASSES)
+    monkeypatch.setattr("tracejit.cli.commands.run.PASSES", PASSES)
     monkeypatch.setattr(
         "tracejit.runtime.compile.graph_call.run_graph", lambda g, x: (x[0], np.float64(0.0))
     )
@@ -336,8 +336,9 @@ def test_a_dump_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "ops")
     assert code == 0
-    listed = {line.split()[0] for line in out.splitlines()[1:]}
-    assert listed == set(OPS)
+    table, hosts = out.split("\n\n", 1)
+    assert {line.split()[0] for line in table.splitlines()[1:]} == set(OPS)
+    assert "partition" in hosts and "\nscipy.linalg:\n" in hosts and " erf " not in hosts
     assert "The error function" in run(capsys, "ops", "erf")[1]
     assert run(capsys, "ops", "nonsense")[0] == 2
 
@@ -361,8 +362,13 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys)[0] == 2
     assert run(capsys, "nonsense")[0] == 2
     assert "show" in run(capsys, "--help")[1]
-    for command in ("show", "opt", "lower", "run", "diff", "ops", "doctor", "explain", "demo"):
-        assert "usage: tracejit" in run(capsys, command, "--help")[1]
+    for command in names():
+        assert command in run(capsys, "--help")[1]
+        assert f"usage: tracejit {command}" in run(capsys, command, "--help")[1]
+    assert run(capsys, "--version")[1] == f"tracejit {tracejit.__version__}\n"
+    assert "did you mean show?" in run(capsys, "shwo")[2]
+    code, _, err = run(capsys, "show")
+    assert code == 2 and len(err.splitlines()) == 1
 
 
 def test_as_a_module_with_a_reader_that_stops() -> None:
@@ -379,5 +385,5 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    heavy = {"llvmlite", "scipy", "numba", "rich", "sklearn", "PIL", "tracejit.passes.manager"}
+    heavy = {"llvmlite", "scipy", "numba", "sklearn", "PIL", "tracejit.passes.manager"}
     assert heavy.isdisjoint(done.stdout.split())

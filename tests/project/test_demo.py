@@ -11,6 +11,7 @@ import pytest
 
 import tracejit
 from tracejit import demo
+from tracejit.cli import main
 from tracejit.demo import data as demo_data
 from tracejit.demo import programs as demo_programs
 
@@ -43,7 +44,7 @@ def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_real_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from sklearn.datasets import load_sample_image
 
-    assert demo.main(["--quick", "--report", "--out", str(tmp_path)]) == 0
+    assert main(["demo", "--quick", "--report", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "china.jpg" in printed
     assert "generated" not in printed.splitlines()[0].replace("options from a seeded generator", "")
@@ -65,7 +66,7 @@ def test_a_process_of_its_own_ends_in_silence(tmp_path: Path) -> None:
 def test_generated_data_says_so(
     without_extra: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert demo.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert main(["demo", "--quick", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "generated picture; a generated table" in printed.splitlines()[0]
     assert "tracejit[demo]" in printed
@@ -100,7 +101,7 @@ def test_a_wrong_answer_fails_the_demo(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(tracejit, "jit", Wrong)
-    assert demo.main(["--quick", "--out", str(tmp_path)]) == 1
+    assert main(["demo", "--quick", "--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("DISAGREES") == 4
 
 

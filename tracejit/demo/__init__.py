@@ -8,8 +8,7 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 import tracejit
 from tracejit.demo import data, programs
+from tracejit.monitor.bars import bar
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -121,7 +121,7 @@ def disagreement(program: Demo, want: Any, got: Any) -> str | None:
     return None
 
 
-def run(program: Demo, rounds: int, advance: Callable[[str], None]) -> Outcome:
+def run(program: Demo, rounds: int) -> Outcome:
     """Time a program and its compiled form in turns; the figures are medians."""
 
     def timed(function: Callable[..., Any]) -> tuple[float, Any]:
@@ -133,41 +133,13 @@ def run(program: Demo, rounds: int, advance: Callable[[str], None]) -> Outcome:
     first_call, got = timed(compiled)
     _, want = timed(program.function)
     times: tuple[list[float], list[float]] = ([], [])
-    for i in range(rounds):
+    for i in bar(range(rounds), name=program.name):
         for j in (0, 1) if i % 2 else (1, 0):
             times[j].append(timed((program.function, compiled)[j])[0])
-        advance(program.name)
     numpy_time, compiled_time = (statistics.median(each) for each in times)
     problem = disagreement(program, want, got)
     report = str(compiled.report())
     return Outcome(program, first_call, numpy_time, compiled_time, got, problem, report)
-
-
-@contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """A bar of `total` steps on the terminal, by rich where it is installed; silent elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda name: None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        done = 0
-
-        def draw(name: str) -> None:
-            nonlocal done
-            done += 1
-            bar = "#" * (30 * done // total)
-            sys.stderr.write(f"\r[{bar:<30}] {done}/{total} {name:<30}")
-            sys.stderr.flush()
-
-        yield draw
-        sys.stderr.write("\n")
-        return
-    with Progress(console=Console(stderr=True)) as bars:
-        task = bars.add_task("", total=total)
-        yield lambda name: bars.update(task, advance=1, description=name)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -196,16 +168,16 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the demo with command-line arguments `argv`; 0 where all answers agree, else 1."""
-    parser = argparse.ArgumentParser(prog="tracejit demo", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the demo takes."""
     parser.add_argument("--out", type=Path, default=Path("tracejit-demo"), help="for the pictures")
     parser.add_argument("--rounds", type=int, default=9, help="timed turns (default: 9)")
     parser.add_argument("--quick", action="store_true", help="three turns, fewer options")
     parser.add_argument("--report", action="store_true", help="what the compiler says of each")
-    options = parser.parse_args(argv)
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the demo; 0 where all answers agree, else 1."""
     rounds = min(options.rounds, 3) if options.quick else options.rounds
 
     picture, picture_source = data.photo()
@@ -219,8 +191,7 @@ def main(argv: list[str] | None = None) -> int:
         centroid_program(rows, labels),
         option_program(50_000 if options.quick else 1_000_000),
     ]
-    with progress(rounds * len(shown)) as advance:
-        outcomes = [run(program, rounds, advance) for program in shown]
+    outcomes = [run(program, rounds) for program in bar(shown, name="programs")]
     print(f"\n{table(outcomes)}\nmedians of {rounds} turns, NumPy and compiled alternating\n")
     if options.report:
         for outcome in outcomes:

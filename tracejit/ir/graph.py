@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, type_sizes, type_substitute
+from tracejit.shown import shown
 
 __all__ = [
     "Attr",
@@ -150,6 +152,17 @@ class Graph:
     outputs: tuple[Value, ...]
     results: tuple[str, ...] = ()
     size_outputs: tuple[Dim, ...] = ()
+
+    def __str__(self) -> str:
+        text: str = importlib.import_module("tracejit.ir.text.syntax").print_graph(self)
+        return text
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # IPython in a terminal.
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def producers(self) -> dict[Value, Node]:
         """The node that defines each value."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Any, Protocol
 
-__all__ = ["Display", "display_for"]
+__all__ = ["Display", "display_for", "in_notebook"]
 
 
 class Display(Protocol):
@@ -78,8 +79,7 @@ class Notebook:
 
     def show(self, lines: list[str]) -> None:
         """Update the display, or make it."""
-        from IPython.display import display
-
+        display = importlib.import_module("IPython.display").display
         shown = {"text/plain": "\n".join([*self._kept, *lines])}
         if self._handle is None:
             self._handle = display(shown, raw=True, display_id=True)
@@ -92,12 +92,17 @@ class Notebook:
         self.show(lines)
 
 
+def in_notebook() -> bool:
+    """Whether this process answers a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
 def display_for(file: Any, every: float | None) -> Display | None:
     """The display of a program whose lines go to `file`, by default standard error."""
     if file is None:
-        ipython = sys.modules.get("IPython")
-        shell = ipython.get_ipython() if ipython else None
-        if getattr(shell, "kernel", None) is not None:
+        if in_notebook():
             return Notebook()
         file = sys.stderr
     if file is None:  # a program without a console

@@ -32,6 +32,7 @@ from tracejit.runtime.options import Options
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
+from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
@@ -187,6 +188,9 @@ class Jitted(native.JitBase):
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def __reduce__(self) -> Any:
         return self._report.function

@@ -10,7 +10,7 @@ import pytest
 import tracejit
 from tests.ops.host.host_samples import SAMPLES
 from tests.support.compare import assert_same
-from tracejit.cli.about import _is_compiled, _sample_nodes
+from tracejit.cli.commands.ops import _is_compiled, _sample_nodes
 from tracejit.errors import FallbackError
 from tracejit.ir.op import OPS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.random.fuzz.generate import Case, generate
 from tests.random.fuzz.script import script
 from tests.random.fuzz.session import Session
 from tests.random.fuzz.shrink import shrink
+from tracejit.monitor.bars import bar
 
 
 def main() -> int:
@@ -26,9 +28,11 @@ def main() -> int:
     end = time.monotonic() + arguments.seconds
     counts: collections.Counter[str] = collections.Counter()
     reasons: collections.Counter[str] = collections.Counter()
-    seed, failures = arguments.seed, 0
+    failures = 0
     with Session() as session:
-        while time.monotonic() < end and failures < arguments.stop:
+        for seed in bar(itertools.count(arguments.seed), name="seed"):
+            if time.monotonic() >= end or failures >= arguments.stop:
+                break
             verdict = session.check(seed)
             counts[verdict.status] += 1
             counts["compiled whole"] += verdict.status == "agree" and not verdict.fallbacks
@@ -36,7 +40,6 @@ def main() -> int:
             if verdict.status == "differ":
                 failures += 1
                 report(seed, verdict, arguments.tries, arguments.out)
-            seed += 1
     print(f"seeds {arguments.seed} to {seed - 1}: {dict(counts)}")
     for reason, count in reasons.most_common(12):
         print(f"  {count:5d}  {reason}")

@@ -23,6 +23,7 @@ from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.compile.publish import compile_and_publish
+from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
 from tracejit.runtime.compile.variant import Variant
 from tracejit.runtime.compile.worth import has_loops, is_worth_its_dispatch
@@ -263,6 +264,21 @@ def _compile(
     error: TraceError | None = None,
 ) -> tuple[Variant, Compile]:
     """As `specialize_call`. With sizes that vary in `history`, there would be `error`."""
+    with Spinner(self._report.function) as spinner:
+        return _compile_watched(self, structure, history, call, tree, form, places, error, spinner)
+
+
+def _compile_watched(
+    self: Any,
+    structure: Any,
+    history: History,
+    call: Call,
+    tree: Any,
+    form: Form,
+    places: Positions,
+    error: TraceError | None,
+    spinner: Spinner,
+) -> tuple[Variant, Compile]:
     start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, call, tree)
     if chosen.sizes and chosen.sizes.keys() <= _decided(traced):
@@ -272,12 +288,15 @@ def _compile(
         traced.notes.append(Note("static", error.where, what))
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
+    spinner.stage = "passes"
     lowered = Lowered(traced, self._device, self._options.threads)
     middle = time.perf_counter()
+    spinner.stage = "program"
     host = lowered.program.host_nodes
     if self._options.strict and host:
         where, why = host_lines(host, traced.notes)[0]
         raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
+    spinner.stage = "machine code"
     variant = compile_and_publish(self, lowered, tree, form, places)
     if not self._options.strict and self._device is None:
         function = self.__tracejit__

@@ -63,6 +63,7 @@ from tracejit.runtime.call.entry_spec import (
     SizeGuard,
 )
 from tracejit.runtime.call.signature import Specialization, specialize_captured
+from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
@@ -583,6 +584,9 @@ class Lowered:
         if stage == "asm":
             return assembly(self.program.text)
         raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def _device_text(self, stage: str) -> str:
         from tracejit.codegen.cuda import inspect

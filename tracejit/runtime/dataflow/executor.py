@@ -28,6 +28,7 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 from tracejit.runtime.dataflow.tokens import Position, Ready, Tag, Tokens
+from tracejit.shown import shown
 
 __all__ = ["Firing", "Run", "run_dataflow"]
 
@@ -52,6 +53,9 @@ class Run:
     def fired(self) -> Counter[Node]:
         """How often each node has fired on live tokens."""
         return Counter(firing.node for firing in self.times)
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
 
 def run_dataflow(

@@ -22,7 +22,7 @@ from tracejit.runtime.compile.specialize import lower_call
 from tracejit.runtime.compile.stages import Traced
 from tracejit.runtime.dataflow.executor import Firing, Run, run_dataflow
 
-__all__ = ["partial_call"]
+__all__ = ["inputs_of", "partial_call", "result_of"]
 
 
 def partial_call(
@@ -31,14 +31,7 @@ def partial_call(
     """The results `outputs` of a call of a jitted function; `Jitted.partial` says the rest."""
     lowered = lower_call(owner, args, kwargs)
     traced = lowered.traced
-    bound = owner._signature(follow_wrapped=False).bind(*args, **kwargs)
-    leaves, _ = flatten(bound.args, bound.kwargs)
-    if traced.capture is not None:
-        captured = traced.capture.reread(Call(leaves, (bound.args, bound.kwargs)))
-        assert not isinstance(captured, str), captured
-        leaves = [*leaves, *captured]
-    types = traced.specialization.types
-    inputs = [x for x, t in zip(leaves, types, strict=True) if t is not None]
+    leaves, inputs = inputs_of(owner, traced, args, kwargs)
     results = Results(traced)
     times: list[Firing] = []
 
@@ -68,6 +61,26 @@ def partial_call(
     computed = iter(values([x.number for x in asked if isinstance(x, _Leaf)]))
     chosen = tuple(next(computed) if isinstance(x, _Leaf) else x for x in asked)
     return Run(chosen, times)
+
+
+def inputs_of(owner: Any, traced: Traced, args: Any, kwargs: Any) -> tuple[list[Any], list[Any]]:
+    """All leaves of a call, captured ones included, and those that are inputs of its graph."""
+    bound = owner._signature(follow_wrapped=False).bind(*args, **kwargs)
+    leaves, _ = flatten(bound.args, bound.kwargs)
+    if traced.capture is not None:
+        captured = traced.capture.reread(Call(leaves, (bound.args, bound.kwargs)))
+        assert not isinstance(captured, str), captured
+        leaves = [*leaves, *captured]
+    types = traced.specialization.types
+    return leaves, [x for x, t in zip(leaves, types, strict=True) if t is not None]
+
+
+def result_of(traced: Traced, leaves: list[Any], outputs: Sequence[Any]) -> Any:
+    """The user's result of a call with these leaves, from all outputs of its graph."""
+    given = list(leaves)
+    for leaf, k in _written(traced, range(len(traced.plans))).items():
+        given[leaf] = outputs[k]
+    return Results(traced)(outputs, given)
 
 
 class _Leaf(NamedTuple):

@@ -6,11 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.report.lines import Line
+from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.codegen.device.target import Trips
@@ -165,6 +166,13 @@ class Report:
             ends = ", ".join(f"{n} {text}" for text, n in self.errors.most_common())
             out.append(f"  raised    {self.errors.total()} calls without a compile: {ends}")
         return "\n".join(out + self._source_lines())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # IPython in a terminal.
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def _stage_lines(self) -> list[str]:
         total: Counter[str] = Counter()

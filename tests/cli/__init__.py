@@ -1,0 +1,1 @@
+"""Tests of the commands that take a function and a call of it."""

@@ -1,0 +1,109 @@
+"""`tracejit show`: a function at any stage of its compile."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from tracejit.api import jit, value_and_grad
+from tracejit.cli.calls import Call, add_call, read_call
+from tracejit.cli.errors import Failure, Usage, unknown
+from tracejit.cli.output import add_json, print_json
+from tracejit.cli.targets import describe
+from tracejit.config import DEVICES
+from tracejit.errors import DeviceError, FallbackError, GraphError, TraceError
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """\
+examples:
+  tracejit show pkg.mod:f --args "f64[1000], f64[1000]"
+  tracejit show path/to/file.py:f --args "f32[4, 5] @ (1, 0,), 3, True" --stage llvm
+  tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
+  tracejit show pkg.mod:loss --args "f64[8], f64[3, 8]" --stage trace --grad 0
+  tracejit show pkg.mod:f --args "f32[1000], f32[1000]" --device cuda --stage ptx
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = _EXAMPLES
+    add_call(parser)
+    add_json(parser)
+    parser.add_argument(
+        "--stage",
+        default="fuse",
+        help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse); of a device also "
+        "cuda, ptx and, where CUDA's tools are there, sass",
+    )
+    parser.add_argument(
+        "--device", choices=DEVICES, help="what would run there (default: cpu, or TRACEJIT_DEVICE)"
+    )
+    parser.add_argument(
+        "--grad",
+        nargs="?",
+        const="",
+        metavar="ARGNUMS",
+        help="the value and gradient instead, by these arguments (default: all floats)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a stage of a function for example arguments.
+
+    With `grad` it is that of its value and gradient, by the arguments of these numbers, or for ""
+    by all that are floats. For a `device` it is what would run there, without one, too.
+    """
+    call, stage = read_call(options), options.stage
+    function = call.function
+    if options.grad is not None:
+        function = _value_and_grad(function, options.grad, call.args)
+    lowered = _lower(function, call, options.device)
+    if stage != "all" and stage not in lowered.stages:
+        raise unknown("stage", stage, [*lowered.stages, "all"])
+    names = lowered.stages if stage == "all" else [stage]
+    if options.json:
+        print_json({name: _text(lowered, name) for name in names})
+        return 0
+    for name in names:
+        if stage == "all":
+            print(f"# {name}")
+        print(_text(lowered, name).rstrip("\n"))
+    return 0
+
+
+def _value_and_grad(function: Any, numbers: str, values: tuple[Any, ...]) -> Any:
+    try:
+        places = [int(k) for k in numbers.split(",") if k.strip()]
+    except ValueError:
+        raise Usage(f"--grad takes numbers of arguments, not {numbers!r}") from None
+    if not numbers:
+        places = [k for k, x in enumerate(values) if np.asarray(x).dtype.kind in "fc"]
+    if not places or not all(-len(values) <= k < len(values) for k in places):
+        raise Usage(f"--grad: there is no such argument among {len(values)}")
+    return value_and_grad(function, places[0] if len(places) == 1 else tuple(places))
+
+
+def _lower(function: Any, call: Call, device: str | None) -> Any:
+    try:
+        compiled = function if hasattr(function, "lower") else jit(function)
+        compiled = compiled if device is None else jit(compiled, device=device)
+        return compiled.lower(*call.args, **call.kwargs)
+    except (TraceError, FallbackError) as error:
+        raise Failure(f"{call.target} runs eagerly\n{error}") from None
+    except GraphError as error:
+        raise Failure(f"{call.target}: the compiler failed: {error}") from None
+    except Exception as error:
+        raise Failure(f"{call.target}: {describe(error)}") from None
+
+
+def _text(lowered: Any, stage: str) -> str:
+    try:
+        text: str = lowered.text(stage)
+        return text
+    except GraphError as error:
+        raise Failure(f"the compiler failed: {error}") from None
+    except (DeviceError, TraceError) as error:
+        raise Failure(str(error)) from None
