@@ -62,7 +62,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: What is imported when it is first asked for.
-_PACKAGES = ("checkpoint", "data", "interop", "monitor", "nn", "optim")
+_PACKAGES = ("checkpoint", "data", "export", "inspect", "interop", "monitor", "nn", "optim")
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -31,6 +31,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("inspect",),
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
+        ("export",),
+        ("view",),
         ("demo",),
         ("cli", "notebook"),
     ),

@@ -8,6 +8,7 @@ eagerly.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -222,6 +223,15 @@ class Jitted(native.JitBase):
 
         args, kwargs = _with_views(args, kwargs)
         return lower_call(self, args, kwargs, self._options.moves)
+
+    def view(self, /, *args: Any, **kwargs: Any) -> Any:
+        """One page with source, stages, machine code and memory, linked by lines, as an object
+        with `.save(path)` and `.open()`, for such arguments, or without any for the newest compile.
+
+        Raises ValueError where there is none.
+        """
+        page = importlib.import_module("tracejit.view.page")
+        return page.view(self, args if args or kwargs else None, kwargs)
 
     def partial(
         self,

@@ -185,6 +185,8 @@ class Lowering:
         A fusion may be as long as the program, so what is under way is kept on a list: Python's
         own stack would overflow.
         """
+        if self.where is None and v in self.producer:
+            self.where = self.producer[v].where
         found = self._known(v, index)
         under_way: list[tuple[Value, Index, _Steps]] = []
         wanted = v, index

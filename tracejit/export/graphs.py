@@ -1,0 +1,136 @@
+"""Fused graphs and flat dataflow graphs become boxes and arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from tracejit.export.layout import Arrow, Box
+from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.graph import Graph, Node, Value
+
+__all__ = ["Picture", "dataflow_picture", "fused_picture"]
+
+_FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_cond"})
+Picture = tuple[list[Box], list[Arrow], dict[Hashable, str], dict[Hashable, Node | None]]
+
+
+class _Drawer:
+    def __init__(self) -> None:
+        self.boxes: list[Box] = []
+        self.arrows: list[Arrow] = []
+        self.clusters: dict[Hashable, str] = {}
+        self.nodes: dict[Hashable, Node | None] = {}
+        #: The box that makes a value, and those who read it before it was made.
+        self.maker: dict[Value, Hashable] = {}
+        self.waiting: list[tuple[Value, Hashable]] = []
+
+    def box(self, key: Hashable, label: str, kind: str, title: str, cluster: Hashable) -> None:
+        self.boxes.append(Box(key, label, kind, title, cluster=cluster))
+
+    def read(self, v: Value, key: Hashable) -> None:
+        if v in self.maker:
+            self.arrows.append(Arrow(self.maker[v], key, f"{v.name}: {v.type}"))
+        else:
+            self.waiting.append((v, key))
+
+    def node(self, node: Node, cluster: Hashable) -> None:
+        key = len(self.boxes)
+        label, kind = _label(node), _kind(node)
+        inner = [n.op.name for r in node.regions for n in r.nodes] if kind == "kernel" else []
+        outputs = ", ".join(f"{v.name}: {v.type}" for v in node.outputs)
+        title = "\n".join(x for x in (outputs, ", ".join(inner), str(node.where or "")) if x)
+        self.box(key, label, kind, title, cluster)
+        self.nodes[key] = node
+        for v in node.inputs:
+            self.read(v, key)
+        for v in node.outputs:
+            self.maker[v] = key
+
+    def finish(self) -> Picture:
+        for v, key in self.waiting:
+            if v in self.maker:
+                title = f"{v.name}: {v.type}"
+                self.arrows.append(Arrow(self.maker[v], key, title, back=True))
+        return self.boxes, self.arrows, self.clusters, self.nodes
+
+
+def _kind(node: Node) -> str:
+    if node.op.kind == "fusion":
+        return "kernel"
+    if node.op.name in _FLOW:
+        return "flow"
+    return "host" if "function" in node.attrs or node.op.name.startswith("host") else ""
+
+
+def _label(node: Node) -> str:
+    if node.op.kind != "fusion":
+        return node.op.name
+    names = dict.fromkeys(n.op.name for r in node.regions for n in r.nodes)
+    text = " ".join(n for n in names if n not in ("constant", "broadcast_to", "reshape"))
+    return f"kernel: {text[:40]}{'...' if len(text) > 40 else ''}"
+
+
+def fused_picture(graph: Graph) -> Picture:
+    """A fused graph: a box for each kernel or call, regions of loops and branches as clusters."""
+    d = _Drawer()
+
+    def inside(g: Graph, cluster: Hashable) -> None:
+        for node in g.nodes:
+            if node.op.kind == "fusion" or not node.regions:
+                d.node(node, cluster)
+                continue
+            for k, region in enumerate(node.regions):
+                key = (id(node), k)
+                names = [r.name for r in node.regions]
+                d.clusters[key] = f"{node.op.name}: {names[k]}"
+                for v, given in zip(region.inputs, _given(node, region), strict=False):
+                    if given in d.maker:
+                        d.maker[v] = d.maker[given]
+                inside(region, key)
+            d.node(node, cluster)
+            for region in node.regions:
+                for v in region.outputs:
+                    if v in d.maker and d.maker[v] != d.maker[node.outputs[0]] and node.outputs:
+                        d.arrows.append(
+                            Arrow(d.maker[v], d.maker[node.outputs[0]], f"{v.name}: {v.type}")
+                        )
+
+    _ends(d, graph.inputs, "argument")
+    inside(graph, None)
+    _results(d, graph.outputs)
+    return d.finish()
+
+
+def _given(node: Node, region: Graph) -> Iterator[Value]:
+    """What is given to a region's inputs: the last inputs of its node."""
+    yield from node.inputs[len(node.inputs) - len(region.inputs) :]
+
+
+def dataflow_picture(graph: DataflowGraph) -> Picture:
+    """A flat graph: a box for each node, loops as clusters."""
+    d = _Drawer()
+    _ends(d, graph.inputs, "argument")
+    for section in graph.sections:
+        name = section.frame.name or None
+        if name is not None:
+            d.clusters.setdefault(name, f"loop {name}")
+        for node in section.nodes:
+            d.node(node, name)
+    _results(d, graph.outputs)
+    return d.finish()
+
+
+def _ends(d: _Drawer, values: tuple[Value, ...], kind: str) -> None:
+    for v in values:
+        key = len(d.boxes)
+        d.box(key, f"{v.name}: {v.type}", kind, kind, None)
+        d.nodes[key] = None
+        d.maker[v] = key
+
+
+def _results(d: _Drawer, values: tuple[Value, ...]) -> None:
+    for k, v in enumerate(values):
+        key = len(d.boxes)
+        d.box(key, f"result {k}: {v.type}", "result", "result", None)
+        d.nodes[key] = None
+        d.read(v, key)

@@ -1,0 +1,1 @@
+"""One page that shows everything: source, stages, machine code and memory, linked by lines"""
