@@ -57,8 +57,11 @@ def map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 def paths(tree: Any) -> list[tuple[str, Any]]:
     """The leaves of a tree in order, each with its path as a program would write it behind the
-    tree: `.layers[0].w`, `['scale']`."""
-    from tracejit.frontend.python.trees import named
+    tree: `.layers[0].w`, `['scale']`.
+
+    Raises TypeError for arrays of floats in what is no tree, such as an `OrderedDict`.
+    """
+    from tracejit.frontend.python.tree_paths import named
 
     return named(tree)
 
@@ -67,9 +70,9 @@ def entries(tree: Any, buffers: bool = False) -> list[tuple[tuple[Any, ...], Any
     """The leaves of a tree in order, each with the keys of its path: `("layers", 0, "w")`.
 
     A leaf to which several paths lead comes once for each of them. With `buffers` the arrays are
-    among them that classes name in `__buffers__`.
+    among them that classes name in `__buffers__`. Raises TypeError as `paths` does.
     """
-    from tracejit.frontend.python.trees import entries
+    from tracejit.frontend.python.tree_paths import entries
 
     return entries(tree, buffers)
 

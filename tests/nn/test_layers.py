@@ -313,6 +313,7 @@ def test_activations() -> None:
         (nn.Linear(64, 128, RNG), (8, 32), r"Linear\(64, 128\) takes 64 features .* not 32"),
         (nn.Conv2d(3, 4, 3, RNG), (2, 5, 9, 9), r"Conv2d\(3, 4\) takes \[n, 3, size, size\]"),
         (nn.BatchNorm(3), (2, 4), r"BatchNorm\(3\) takes \[n, 3, ...\], not \(2, 4\)"),
+        (nn.BatchNorm(3), (1, 3, 1), r"BatchNorm\(3\) learns from two .* not from \(1, 3, 1\)"),
         (nn.LayerNorm(3), (2, 4), r"LayerNorm\(\(3,\)\) takes last axes of that shape"),
         (nn.GroupNorm(1, 3), (2, 4), r"GroupNorm of 3 takes \[n, 3, ...\]"),
         (nn.MaxPool2d(2), (4,), "MaxPool2d takes 2 axes or more"),

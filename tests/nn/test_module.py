@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -128,3 +130,88 @@ def test_a_gradient_by_an_object_with_buffers_is_the_slope() -> None:
         other.heads["a"][1, 0] += h
         values.append(loss(other, x))
     np.testing.assert_allclose(slope, (values[0] - values[1]) / 2e-6, rtol=1e-6)
+
+
+class Plain:
+    """No Module, with modules in it."""
+
+    def __init__(self) -> None:
+        self.norm, self.training = Scale(3), True
+
+
+class Slotted:
+    __slots__ = ("norm", "scale")
+
+    def __init__(self) -> None:
+        self.norm, self.scale = Scale(3), np.ones(3)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@dataclass
+class Record(nn.Module):
+    weight: Any
+    mean: Any
+    rate: float = 0.5
+    __buffers__ = ("mean",)
+
+
+def test_modes_reach_modules_in_objects_of_any_class() -> None:
+    net = Net()
+    net.heads["b"], net.heads["c"] = Plain(), Pair(Slotted(), [Record(np.ones(2), np.zeros(2))])
+    first, second = net.heads["c"]
+    parts = [net.heads["b"], net.heads["b"].norm, first.norm, second[0]]
+    assert not any(x.training for x in (net.eval(), *parts) if x is not net)
+    assert all(x.training for x in parts if net.train())
+    assert not hasattr(first, "training")
+    found = [path for path, _ in nn.submodules(net)]
+    assert found[-3:] == ["heads.b.norm", "heads.c.first.norm", "heads.c.second.0"]
+    nn.set_training(first, False)
+    assert not first.norm.training
+
+
+def test_a_dataclass_that_is_a_module_is_one_object() -> None:
+    net = Record(np.ones(2), np.zeros(2))
+    assert list(net.parameters()) == ["weight"] and list(net.state_dict()) == ["weight", "mean"]
+    assert len(tracejit.tree.leaves(net)) == len(tracejit.tree.leaves(net.eval())) == 1
+
+
+def test_what_is_loaded_may_be_the_own_arrays() -> None:
+    pair = [Scale(3), Scale(3)]
+    pair[1].weight *= 2
+    state = nn.state_dict(pair)
+    crossed = {**state, "0.weight": state["1.weight"], "1.weight": state["0.weight"]}
+    nn.load_state_dict(pair, crossed)
+    assert pair[0].weight[0] == 2 and pair[1].weight[0] == 1
+    state = {name: array + 1 for name, array in nn.state_dict(pair).items()}
+    pair[1].weight.flags.writeable = False
+    with pytest.raises(ValueError, match=r"1\.weight is read-only"):
+        nn.load_state_dict(pair, state)
+    assert pair[0].weight[0] == 2
+    net = Net()
+    state = {name: array + 1 for name, array in net.state_dict().items()}
+    state["tied"] = state["tied"] + 1
+    with pytest.raises(ValueError, match=r"layers\.0\.weight and tied are one array here"):
+        net.load_state_dict(state)
+
+
+def test_arrays_that_would_be_left_out_are_refused() -> None:
+    class Hiding(nn.Module):
+        def __init__(self, part: Any) -> None:
+            self.parts = part
+
+    with pytest.raises(ValueError, match=r"two arrays have the path parts\.1"):
+        Hiding({1: np.ones(2), "1": np.ones(2)}).parameters()
+    for part in (OrderedDict(a=Scale(2)), deque([np.ones(2)]), np.ones(2).view(np.matrix)):
+        with pytest.raises(TypeError, match=rf"\.parts is a {type(part).__name__}"):
+            Hiding(part).state_dict()
+    assert not Hiding(deque([0.5])).parameters() and not Hiding({1.5}).parameters()
+
+
+def test_settings_beside_arrays_hide_no_floats() -> None:
+    net = Net()
+    net.names, net.kinds = np.array(["a"]), frozenset({1, "b"})  # type: ignore[attr-defined]
+    assert tracejit.grad(loss)(net, np.ones((2, 3))).tied.shape == (3,)

@@ -79,7 +79,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "transforms.api.products",
             "transforms.api.stop_gradient",
         ),
-        "tree": ("frontend.python.trees",),
+        "tree": ("frontend.python.tree_paths", "frontend.python.trees"),
     },
     "a function that is decorated and not called needs no compiler": {
         "runtime.dispatch": (

@@ -80,7 +80,7 @@ LEAVES = {
 }
 #: Those that may hold floats which cannot be seen: refused in containers, too.
 HIDING = {
-    *("objects", "texts", "float subclass", "list subclass", "ordered dict", "set", "frozenset"),
+    *("objects", "float subclass", "list subclass", "ordered dict", "set", "frozenset"),
     "generator",
 }
 #: A leaf inside a container, and where it is there.

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from tracejit import tree
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_instance
 
 __all__ = ["Module", "load_state_dict", "parameters", "set_training", "state_dict", "submodules"]
 
@@ -53,24 +55,25 @@ def parameters(module: Any) -> dict[str, Any]:
     """The arrays of floats of an object that are no buffers, each once, by their paths."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    for keys, array in tree.entries(module):
+    for path, array in _named(tree.entries(module)).items():
         if id(array) not in seen:
-            found[_path(keys)] = array
+            found[path] = array
         seen.add(id(array))
     return found
 
 
 def state_dict(module: Any) -> dict[str, Any]:
     """All arrays of floats of an object, and its buffers, by their paths; shared ones by each."""
-    return {_path(keys): array for keys, array in tree.entries(module, buffers=True)}
+    return _named(tree.entries(module, buffers=True))
 
 
 def load_state_dict(module: Any, state: Mapping[str, Any], strict: bool = True) -> Any:
     """Copy arrays to where those of an object with the same paths lie. Gives the object.
 
     With `strict`, raises KeyError for paths that only one of them has. Raises ValueError for an
-    array of another shape, TypeError for one whose numbers are of another kind. Where it raises,
-    nothing has been copied.
+    array of another shape, for one here that cannot be written, and for two arrays of one that is
+    shared here; TypeError for one whose numbers are of another kind. Where it raises, nothing has
+    been copied.
     """
     own = state_dict(module)
     missing, other = [k for k in own if k not in state], [k for k in state if k not in own]
@@ -78,45 +81,76 @@ def load_state_dict(module: Any, state: Mapping[str, Any], strict: bool = True) 
         lacks = "".join(f"; {k} is missing" for k in missing)
         raise KeyError(f"another model's state{lacks}" + "".join(f"; no {k} here" for k in other))
     found = [(k, array, np.asarray(state[k])) for k, array in own.items() if k in state]
+    first: dict[int, tuple[str, Any]] = {}
     for k, array, new in found:
         if array.shape != new.shape:
             raise ValueError(f"{k} has the shape {array.shape}, not {new.shape}")
         if not np.can_cast(new.dtype, array.dtype, "same_kind"):
             raise TypeError(f"{k} has the dtype {array.dtype}, not {new.dtype}")
-    for _, array, new in found:
+        if not array.flags.writeable:
+            raise ValueError(f"{k} is read-only")
+        name, given = first.setdefault(id(array), (k, new))
+        if given is not new and not np.array_equal(given, new, equal_nan=True):
+            raise ValueError(f"{name} and {k} are one array here, and two in the state")
+    # What is read may lie where something is stored before.
+    own_memory = [array for _, array, _ in found]
+    news = [
+        new.copy() if any(x is not a and np.may_share_memory(x, new) for x in own_memory) else new
+        for _, a, new in found
+    ]
+    for (_, array, _), new in zip(found, news, strict=True):
         array[...] = new
     return module
 
 
 def submodules(module: Any) -> Iterator[tuple[str, Any]]:
-    """The modules in an object, each once with its path, the object itself first, with `""`."""
-    seen: set[int] = set()
+    """The modules in an object, each once with its path, the object itself first, with `""`.
 
-    def found(x: Any, path: str) -> Iterator[tuple[str, Any]]:
-        if isinstance(x, (list, tuple, dict)):
-            parts = x.items() if isinstance(x, dict) else enumerate(x)
-        elif (isinstance(x, Module) or x is module) and id(x) not in seen:
-            seen.add(id(x))
+    Lists, tuples, dicts and objects of all classes of the program are searched.
+    """
+    for path, x in _objects(module, "", set()):
+        if isinstance(x, Module) or x is module:
             yield path, x
-            parts = vars(x).items()
-        else:
-            return
-        for key, part in parts:
-            yield from found(part, f"{path}.{key}" if path else str(key))
-
-    yield from found(module, "")
 
 
 def set_training(module: Any, mode: bool) -> Any:
-    """Set `training` of a module and of all modules in it. Gives the module."""
-    for _, part in list(submodules(module)):
+    """Set `training` of an object, of all modules in it, and of all else there that has it.
+
+    Gives the object.
+    """
+    for _, part in list(_objects(module, "", set())):
         if getattr(type(part), "training", None) is mode:
             # As it was made: what was compiled for that is for this, too.
-            vars(part).pop("training", None)
-        elif getattr(part, "training", None) is not mode:
-            part.training = mode
+            getattr(part, "__dict__", {}).pop("training", None)
+        elif part is module and hasattr(part, "__dict__") or hasattr(part, "training"):
+            if getattr(part, "training", None) is not mode:
+                part.training = mode
     return module
 
 
-def _path(keys: tuple[Any, ...]) -> str:
-    return ".".join(map(str, keys))
+def _objects(x: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """The objects in another, this first, each once with its path."""
+    parts: list[tuple[Any, Any]] = []
+    if isinstance(x, (list, tuple, dict)):
+        names = x if isinstance(x, dict) else getattr(x, "_fields", range(len(x)))
+        parts += zip(names, x.values() if isinstance(x, dict) else x, strict=True)
+    is_object = is_instance(x) or isinstance(x, Module) or not (path or parts)
+    if not (parts or is_object) or id(x) in seen:
+        return
+    seen.add(id(x))
+    if is_object:
+        yield path, x
+        parts += contents_of(x).items()
+    for key, part in parts:
+        yield from _objects(part, f"{path}.{key}" if path else str(key), seen)
+
+
+def _named(entries: list[tuple[tuple[Any, ...], Any]]) -> dict[str, Any]:
+    """Arrays by their paths. Raises ValueError where two have one."""
+    found: dict[str, Any] = {}
+    for keys, array in entries:
+        path = ".".join(map(str, keys))
+        if path in found:
+            raise ValueError(f"two arrays have the path {path}: rename a key or an attribute")
+        found[path] = array
+    return found

@@ -17,7 +17,8 @@ class BatchNorm(Module):
 
     While training, statistics are the batch's, and the running ones move by `momentum` towards them
     (the variance without bias); afterwards the running ones are used. Raises ValueError for
-    another number of channels.
+    another number of channels, and while training for channels of one element, which have no
+    variance.
     """
 
     __buffers__ = ("running_mean", "running_var", "num_batches_tracked")
@@ -36,9 +37,15 @@ class BatchNorm(Module):
             raise ValueError(f"BatchNorm({channels}) takes [n, {channels}, ...], not {x.shape}")
         axes, one = (0, *range(2, x.ndim)), (channels, *(1,) * (x.ndim - 2))
         if self.training:
-            mean, var, n = x.mean(axis=axes), x.var(axis=axes), x.size // channels
+            n = x.size // channels
+            if n < 2:
+                raise ValueError(
+                    f"BatchNorm({channels}) learns from two elements of a channel or more, "
+                    f"not from {x.shape}"
+                )
+            mean, var = x.mean(axis=axes), x.var(axis=axes)
             self.running_mean += self.momentum * (mean - self.running_mean)
-            self.running_var += self.momentum * (var * (n / max(n - 1, 1)) - self.running_var)
+            self.running_var += self.momentum * (var * (n / (n - 1)) - self.running_var)
             self.num_batches_tracked += 1
         else:
             mean, var = self.running_mean, self.running_var

@@ -37,12 +37,9 @@ __all__ = [
     "Carried",
     "Leaf",
     "Structure",
-    "entries",
     "fitted",
     "flattened",
     "mapped",
-    "named",
-    "paths",
     "rebuilt",
     "walk",
 ]
@@ -350,56 +347,3 @@ def mapped(
         columns.append(found)
     call = interpreter.call if interpreter else lambda f, *args: f(*args)
     return rebuilt(structure, [call(f, *x) for x in zip(*columns, strict=True)], interpreter)
-
-
-def entries(tree: Any, buffers: bool) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves of a tree, and with `buffers` these, each with the keys of each path to it."""
-    leaves, structure = flattened(tree)
-    found: list[tuple[tuple[Any, ...], Any]] = []
-
-    def follow(node: Any, keys: tuple[Any, ...], inside: tuple[Any, ...], is_buffer: bool) -> None:
-        if isinstance(node, Leaf):
-            found.append((keys, leaves[node.number]))
-        elif isinstance(node, Carried) and is_buffer and isinstance(node.value, np.ndarray):
-            found.append((keys, node.value))
-        elif isinstance(node, Branch) and not any(node is outer for outer in inside):
-            names = buffers_of(node.cls) if buffers and node.whole else ()
-            for key, part in zip(node.fields or range(len(node.parts)), node.parts, strict=True):
-                follow(part, (*keys, key), (*inside, node), key in names)
-
-    follow(structure.root, (), (), False)
-    return found
-
-
-def named(tree: Any) -> list[tuple[str, Any]]:
-    """The leaves of a tree, each with its first path from there: `.layers[0].w`, `['a']`."""
-    leaves, structure = flattened(tree)
-    return list(zip(paths(structure), leaves, strict=True))
-
-
-def paths(structure: Structure) -> list[str]:
-    """The first path to each leaf of a tree."""
-    found: dict[int, str] = {}
-    seen: set[int] = set()
-
-    def follow(node: Any, path: str) -> None:
-        if isinstance(node, Leaf):
-            found.setdefault(node.number, path)
-        elif isinstance(node, Branch) and id(node) not in seen:
-            seen.add(id(node))
-            for step, part in zip(_steps(node), node.parts, strict=True):
-                follow(part, path + step)
-
-    follow(structure.root, "")
-    return [found[k] for k in range(structure.count)]
-
-
-def _steps(node: Branch) -> Iterator[str]:
-    fields = node.cls._fields if is_namedtuple(node.cls) else ()  # type: ignore[attr-defined]
-    for k in range(len(node.parts)):
-        if fields:
-            yield f".{fields[k]}"
-        elif not node.keys:
-            yield f"[{k}]"
-        else:
-            yield f"[{node.keys[k]!r}]" if node.cls is dict else f".{node.keys[k]}"

@@ -281,10 +281,14 @@ def _slot_is_set(cls: type, value: Any, name: str) -> bool:
 
 
 def is_plain_dataclass(value: Any) -> bool:
-    """Whether `value` is an instance of a dataclass that holds its fields and nothing else."""
+    """Whether `value` is an instance of a dataclass that holds its fields and nothing else.
+
+    One that names its `__buffers__`, as a module does, is an object: its numbers are settings.
+    """
     cls = type(value)
     return (
         "__dataclass_fields__" in cls.__dict__
+        and not hasattr(cls, "__buffers__")
         and is_default(cls, "__new__")
         and dataclass_fields(value) is not None
     )

@@ -108,13 +108,12 @@ def kind_of(x: Any) -> str:
 def _hides_floats(x: Any) -> bool:
     """Whether there may be floats in what is no container that is taken apart."""
     if isinstance(x, np.ndarray):
-        return x.dtype.kind in "OUSV"
-    held = (float, complex, list, tuple, dict, set, frozenset, Iterator)
-    return isinstance(x, held) and not isinstance(x, np.generic) and (not _is_empty(x))
-
-
-def _is_empty(x: Any) -> bool:
-    return isinstance(x, (list, tuple, dict, set, frozenset)) and not x
+        return x.dtype.kind in "OV"
+    if isinstance(x, (set, frozenset)):
+        return any(_is_float(part) or _hides_floats(part) for part in x)
+    if isinstance(x, (list, tuple, dict)):
+        return bool(x)
+    return isinstance(x, (float, complex, Iterator)) and not isinstance(x, np.generic)
 
 
 def _held(x: Any, path: str) -> str:

@@ -15,12 +15,12 @@ from tracejit.frontend.control.kinds import as_machine
 from tracejit.frontend.control.regions import Names, Side, entered
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.operations import settled as in_program
+from tracejit.frontend.python.tree_paths import paths
 from tracejit.frontend.python.trees import (
     Carried,
     Leaf,
     Structure,
     flattened,
-    paths,
     rebuilt,
     walk,
 )
