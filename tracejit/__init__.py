@@ -65,14 +65,11 @@ __version__ = "0.1.0"
 _PACKAGES = ("checkpoint", "data", "export", "inspect", "interop", "monitor", "nn", "optim")
 
 
-def load_ipython_extension(shell: object) -> None:
-    """What `%load_ext tracejit` runs: `%tracejit` and `%%tracejit`."""
-    importlib.import_module("tracejit.notebook").load(shell)
-
-
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return importlib.import_module(f"tracejit.{name}")
+    if name == "load_ipython_extension":  # what `%load_ext tracejit` looks for
+        return importlib.import_module("tracejit.notebook").load
     raise AttributeError(f"module 'tracejit' has no attribute {name!r}")
 
 
