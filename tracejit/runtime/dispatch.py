@@ -701,4 +701,5 @@ def _new_variant(
         return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
+    self._fallbacks.log_compile(compiled)
     return variant, None
