@@ -233,6 +233,13 @@ class Jitted(native.JitBase):
         page = importlib.import_module("tracejit.view.page")
         return page.view(self, args if args or kwargs else None, kwargs)
 
+    def all_reasons(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Every reason for which a call with such arguments runs eagerly, those first that block
+        most; empty where it is compiled whole. The function is run once on copies of them.
+        """
+        reasons = importlib.import_module("tracejit.inspect.reasons")
+        return reasons.all_reasons(self, args, kwargs)
+
     def profile(self, /, *args: Any, **kwargs: Any) -> Any:
         """Where the time of calls with copies of these arguments goes, by line and kernel, beside
         that of plain NumPy: see `tracejit.profile`. It runs for about 0.2 seconds.
