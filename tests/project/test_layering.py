@@ -57,7 +57,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("call", "options", "report"),
+        ("call", "options", "report", "tracebacks"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),
