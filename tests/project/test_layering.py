@@ -27,6 +27,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("transforms", "passes"),
         ("codegen",),
         ("runtime",),
+        ("typing",),
         ("api", "tree"),
         ("inspect",),
         ("data", "monitor", "nn", "optim"),
