@@ -2,6 +2,8 @@
 
 - `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
   function runs eagerly because it cannot be compiled.
+- `config.traceback = "short" | "full"`, or TRACEJIT_TRACEBACK: whether exceptions of compiled
+  functions show the user's lines alone, or the compiler's, too.
 - `with config.eager():`, or TRACEJIT_EAGER=1: decorated functions run as plain Python.
 - TRACEJIT_VERIFY=1: graphs are checked after every pass.
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
@@ -30,6 +32,7 @@ __all__ = [
     "eager_opened",
     "eager_variable",
     "fallback",
+    "has_full_tracebacks",
     "is_eager",
     "num_threads",
     "on_fallback",
@@ -37,6 +40,7 @@ __all__ = [
     "profiling",
     "set_num_threads",
     "thread_word",
+    "traceback",
     "verify",
 ]
 
@@ -48,6 +52,9 @@ eager_opened = array("q", [0])
 #: What is done where a function runs eagerly because it cannot be compiled: "ignore", "warn" (once
 #: for each line) or "error". None: what TRACEJIT_FALLBACK says, and without it "warn".
 fallback: str | None = None
+#: "short": exceptions of compiled functions show the user's lines, "full": the compiler's, too.
+#: None: what TRACEJIT_TRACEBACK says, and without it "short".
+traceback: str | None = None
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
@@ -176,3 +183,8 @@ def on_fallback() -> str:
     if mode not in ("ignore", "warn", "error"):
         raise ValueError(f"TRACEJIT_FALLBACK is ignore, warn or error, not {mode!r}")
     return mode
+
+
+def has_full_tracebacks() -> bool:
+    """Whether exceptions show the compiler's lines: by `traceback` or TRACEJIT_TRACEBACK."""
+    return (traceback or os.environ.get("TRACEJIT_TRACEBACK")) == "full"

@@ -27,6 +27,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("transforms", "passes"),
         ("codegen",),
         ("runtime",),
+        ("typing",),
         ("api", "tree"),
         ("inspect",),
         ("data", "monitor", "nn", "optim"),
@@ -57,7 +58,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("call", "options", "report"),
+        ("call", "options", "report", "tracebacks"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),
