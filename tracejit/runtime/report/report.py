@@ -6,12 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, merged, source_runs
 from tracejit.runtime.report.lines import Line
+from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.codegen.device.target import Trips
@@ -156,6 +157,13 @@ class Report:
         source = self._source_lines(MOST_LINES - len(out) - 3)
         lines = at_most(source, MOST_LINES - len(out), "lines: .lines has all")
         return "\n".join([*out, *lines])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # IPython in a terminal.
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return shown(self)
 
     def _compile_lines(self, c: Compile) -> list[str]:
         how = "" if c.bounds_check else ", bounds not checked"
