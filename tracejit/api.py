@@ -8,13 +8,13 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from tracejit import config
 
 if TYPE_CHECKING:
-    from tracejit.runtime.dispatch import Jitted
     from tracejit.transforms.api.custom import CustomJvp, CustomVjp
+    from tracejit.typing import Compiled, Decorator, First, Gradient, ValueAndGradient
 
 __all__ = [
     "custom_jvp",
@@ -32,17 +32,47 @@ __all__ = [
     "vmap",
 ]
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+A = TypeVar("A")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 @overload
-def jit(
-    function: Callable[..., Any],
+def jit(  # type: ignore[overload-overlap]
+    function: staticmethod[P, R],
     /,
     *,
     strict: bool = False,
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
-) -> Jitted: ...
+) -> staticmethod[P, R]: ...
+
+
+@overload
+def jit(
+    function: classmethod[A, P, R],
+    /,
+    *,
+    strict: bool = False,
+    bounds_check: bool = True,
+    num_threads: int | None = None,
+    device: str | None = None,
+) -> classmethod[A, P, R]: ...
+
+
+@overload
+def jit(
+    function: Callable[P, R],
+    /,
+    *,
+    strict: bool = False,
+    bounds_check: bool = True,
+    num_threads: int | None = None,
+    device: str | None = None,
+) -> Compiled[P, R]: ...
 
 
 @overload
@@ -52,7 +82,7 @@ def jit(
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
-) -> Callable[[Callable[..., Any]], Jitted]: ...
+) -> Decorator: ...
 
 
 def jit(
@@ -96,7 +126,11 @@ def jit(
 
     options = Options(strict, bounds_check, num_threads, config.device(device))
     again = functools.partial(
-        jit, strict=strict, bounds_check=bounds_check, num_threads=num_threads, device=device
+        cast("Callable[..., Any]", jit),
+        strict=strict,
+        bounds_check=bounds_check,
+        num_threads=num_threads,
+        device=device,
     )
     if function is None:
         return again
@@ -119,9 +153,6 @@ def jit(
     return jitted(function, options)
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 def _makes(make: F) -> F:
     """Decorator: a traced program may call `make`, which gives a function."""
 
@@ -136,6 +167,26 @@ def _makes(make: F) -> F:
     return make
 
 
+@overload
+def grad(
+    function: First[P, A, Q, Any],
+    argnums: Literal[0] | None = None,
+    argnames: None = None,
+    has_aux: Literal[False] = False,
+    sparse_rows: Literal[False] = False,
+) -> Gradient[P, A, Q]: ...
+
+
+@overload
+def grad(
+    function: Callable[P, Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
+) -> Compiled[P, Any]: ...
+
+
 @_makes
 def grad(
     function: Callable[..., Any],
@@ -143,7 +194,7 @@ def grad(
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
     sparse_rows: bool | int | str | Sequence[int | str] = False,
-) -> Jitted:
+) -> Any:
     """The gradient of a function that gives one real number.
 
     The result takes the arguments of `function` and gives the derivative by the argument `argnums`
@@ -176,6 +227,26 @@ def grad(
     )
 
 
+@overload
+def value_and_grad(
+    function: First[P, A, Q, R],
+    argnums: Literal[0] | None = None,
+    argnames: None = None,
+    has_aux: Literal[False] = False,
+    sparse_rows: Literal[False] = False,
+) -> ValueAndGradient[P, A, Q, R]: ...
+
+
+@overload
+def value_and_grad(
+    function: Callable[P, Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
+) -> Compiled[P, Any]: ...
+
+
 @_makes
 def value_and_grad(
     function: Callable[..., Any],
@@ -183,7 +254,7 @@ def value_and_grad(
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
     sparse_rows: bool | int | str | Sequence[int | str] = False,
-) -> Jitted:
+) -> Any:
     """As `grad`; the result gives a pair (value, gradient), the value being what `function` gives.
 
     Raises as `grad`.
@@ -248,12 +319,12 @@ vjp.__tracejit_traced__ = _traced_vjp  # type: ignore[attr-defined]
 
 @_makes
 def jacobian(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     mode: str = "reverse",
     holomorphic: bool = False,
     has_aux: bool = False,
-) -> Jitted:
+) -> Compiled[P, Any]:
     """The derivative of each element of the result by each element of an argument.
 
     For a result of shape R and an argument of shape A it has the shape (*R, *A); containers and
@@ -263,13 +334,16 @@ def jacobian(
 
     Raises TypeError for arguments and results that have no derivative, ValueError for another mode.
     """
-    return _transformed("jacobian", "Jacobian", function, argnums, mode, holomorphic, has_aux)
+    made: Compiled[P, Any] = _transformed(
+        "jacobian", "Jacobian", function, argnums, mode, holomorphic, has_aux
+    )
+    return made
 
 
 @_makes
 def hessian(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, holomorphic: bool = False
-) -> Jitted:
+    function: Callable[P, Any], argnums: int | Sequence[int] = 0, holomorphic: bool = False
+) -> Compiled[P, Any]:
     """The second derivatives of a function of one real result: forward over reverse mode.
 
     For an argument of shape A it has the shape (*A, *A). Raises as `jacobian`.
@@ -277,23 +351,25 @@ def hessian(
     from tracejit.transforms.api.jacobian import Jacobian
 
     inner = Jacobian(function, argnums, "reverse", holomorphic)
-    return _transformed(
+    made: Compiled[P, Any] = _transformed(
         "jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False, "hessian"
     )
+    return made
 
 
 @_makes
-def hvp(function: Callable[..., Any], argnums: int = 0) -> Jitted:
+def hvp(function: Callable[..., Any], argnums: int = 0) -> Compiled[..., Any]:
     """The Hessian of a function of one real result times a direction.
 
     `hvp(f)(x, v)` is `hessian(f)(x)` times v, without the matrix: the arguments of `function`, then
     the direction, of the structure and shapes of the argument `argnums`. Raises as `grad`.
     """
-    return _transformed("jacobian", "HessianProduct", function, argnums)
+    made: Compiled[..., Any] = _transformed("jacobian", "HessianProduct", function, argnums)
+    return made
 
 
 @_makes
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Jitted:
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Compiled[..., Any]:
     """The function of batches that gives, stacked, what `function` gives for each element.
 
     `in_axes` is the axis of the arguments that is mapped over, or None for those that are the same
@@ -312,7 +388,8 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    return _transformed("vmap", "Vmap", function, axes, out_axes)
+    made: Compiled[..., Any] = _transformed("vmap", "Vmap", function, axes, out_axes)
+    return made
 
 
 def stop_gradient(x: Any) -> Any:
@@ -395,7 +472,7 @@ def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
     return CustomJvp(function)
 
 
-def _transformed(module: str, name: str, *args: Any) -> Jitted:
+def _transformed(module: str, name: str, *args: Any) -> Any:
     """A compiled function that a class of `tracejit.transforms` makes."""
     from tracejit.runtime.dispatch import Jitted
 
@@ -417,10 +494,10 @@ def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., 
         vars(function)["__tracejit_jvp__"] = weakref.ref(function), made
     if has_aux not in made:
         made[has_aux] = _transformed("products", "Jvp", function, has_aux)
-    compiled: Jitted = made[has_aux]
+    compiled: Callable[..., Any] = made[has_aux]
     return compiled
 
 
 @functools.cache
-def _jvp_of_any(has_aux: bool) -> Jitted:
+def _jvp_of_any(has_aux: bool) -> Any:
     return _transformed("products", "JvpOfAny", has_aux)

@@ -2,6 +2,8 @@
 
 - `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
   function runs eagerly because it cannot be compiled.
+- `config.traceback = "short" | "full"`, or TRACEJIT_TRACEBACK: whether exceptions of compiled
+  functions show the user's lines alone, or the compiler's, too.
 - `with config.eager():`, or TRACEJIT_EAGER=1: decorated functions run as plain Python.
 - TRACEJIT_VERIFY=1: graphs are checked after every pass.
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
@@ -19,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "DEVICES",
@@ -29,22 +32,29 @@ __all__ = [
     "eager_opened",
     "eager_variable",
     "fallback",
+    "has_full_tracebacks",
     "is_eager",
     "num_threads",
     "on_fallback",
+    "profiler",
+    "profiling",
     "set_num_threads",
     "thread_word",
+    "traceback",
     "verify",
 ]
 
-#: True in contexts that are inside an `eager()` block.
-eager_variable: ContextVar[bool] = ContextVar("tracejit_eager", default=False)
+#: True in contexts that are inside an `eager()` block, a profiler in those that it times.
+eager_variable: ContextVar[Any] = ContextVar("tracejit_eager", default=False)
 #: One machine word, 0 until the first `eager()` block: native code then need not ask its context.
 #: It stays set: a context copied inside a block, such as an asyncio task's, outlives the block.
 eager_opened = array("q", [0])
 #: What is done where a function runs eagerly because it cannot be compiled: "ignore", "warn" (once
 #: for each line) or "error". None: what TRACEJIT_FALLBACK says, and without it "warn".
 fallback: str | None = None
+#: "short": exceptions of compiled functions show the user's lines, "full": the compiler's, too.
+#: None: what TRACEJIT_TRACEBACK says, and without it "short".
+traceback: str | None = None
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
@@ -69,7 +79,25 @@ def eager() -> Iterator[None]:
 
 def is_eager() -> bool:
     """Whether decorated functions run as plain Python here: by `eager()` or TRACEJIT_EAGER=1."""
-    return _ALWAYS_EAGER or eager_variable.get()
+    return _ALWAYS_EAGER or eager_variable.get() is True
+
+
+def profiler() -> Any:
+    """What times the calls of this context; None for nothing."""
+    found = eager_variable.get()
+    return None if isinstance(found, bool) else found
+
+
+@contextmanager
+def profiling(by: Any) -> Iterator[None]:
+    """Within the block, calls of decorated functions in this thread go to `by.call`; None: not."""
+    eager_opened[0] = 1
+    token = eager_variable.set(False if by is None else by)
+    try:
+        yield
+    finally:
+        eager_variable.reset(token)
+        eager_variable.set(eager_variable.get())
 
 
 def verify() -> bool:
@@ -155,3 +183,8 @@ def on_fallback() -> str:
     if mode not in ("ignore", "warn", "error"):
         raise ValueError(f"TRACEJIT_FALLBACK is ignore, warn or error, not {mode!r}")
     return mode
+
+
+def has_full_tracebacks() -> bool:
+    """Whether exceptions show the compiler's lines: by `traceback` or TRACEJIT_TRACEBACK."""
+    return (traceback or os.environ.get("TRACEJIT_TRACEBACK")) == "full"

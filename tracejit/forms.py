@@ -7,7 +7,7 @@ traced as the caller's own code is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -16,9 +16,15 @@ from tracejit.sparse import RowGradient
 __all__ = ["FORMS", "cond", "fori_loop", "scan", "while_loop"]
 
 
+#: A state or a result.
+T = TypeVar("T")
+S = TypeVar("S")
+Ts = TypeVarTuple("Ts")
+
+
 def cond(
-    predicate: Any, then: Callable[..., Any], orelse: Callable[..., Any], *operands: Any
-) -> Any:
+    predicate: Any, then: Callable[[*Ts], S], orelse: Callable[[*Ts], T], *operands: *Ts
+) -> S | T:
     """`then(*operands)` if the predicate holds, else `orelse(*operands)`; only one of them runs.
 
     `predicate` is anything with a truth value. The results may be of any two types.
@@ -28,7 +34,7 @@ def cond(
     return orelse(*operands)
 
 
-def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+def while_loop(condition: Callable[[T], Any], body: Callable[[T], T], init: T) -> T:
     """`state = init; while condition(state): state = body(state)`; gives the last state.
 
     The state is a number, an array or a container of them. To be compiled, its structure and types
@@ -40,7 +46,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     return state
 
 
-def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, T], T], init: T) -> T:
     """`state = init; for i in range(lower, upper): state = body(i, state)`; gives the last state.
 
     `lower` and `upper` are integers; the state is as in `while_loop`.
@@ -51,7 +57,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     return state
 
 
-def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
+def scan(f: Callable[[T, Any], tuple[T, Any]], init: T, xs: Any) -> tuple[T, Any]:
     """A loop over rows that keeps a result of each: `carry, y = f(carry, x)` for each `x` of `xs`.
 
     Gives (the last carry, the array of all `y`, along a new first axis). `xs` is an array of shape

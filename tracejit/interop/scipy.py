@@ -106,7 +106,7 @@ def least_squares(
     start, unravel = ravel(x0)
     put = _writer(x0) if in_place else unravel
     more = (x0, tuple(args))
-    function = _residuals(residuals)
+    function: Any = _residuals(residuals)
     fewer = function(start, *more).size < start.size
     jac = _jacobian(residuals, "reverse" if fewer else "forward")
     found = scipy_least_squares(function, start, jac=jac, args=more, **options)

@@ -33,6 +33,7 @@ from tracejit.runtime.options import Options
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
+from tracejit.runtime.tracebacks import show_users_lines
 from tracejit.shown import shown
 
 if TYPE_CHECKING:
@@ -233,6 +234,20 @@ class Jitted(native.JitBase):
         page = importlib.import_module("tracejit.view.page")
         return page.view(self, args if args or kwargs else None, kwargs)
 
+    def all_reasons(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Every reason for which a call with such arguments runs eagerly, those first that block
+        most; empty where it is compiled whole. The function is run once on copies of them.
+        """
+        reasons = importlib.import_module("tracejit.inspect.reasons")
+        return reasons.all_reasons(self, args, kwargs)
+
+    def profile(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Where the time of calls with copies of these arguments goes, by line and kernel, beside
+        that of plain NumPy: see `tracejit.profile`. It runs for about 0.2 seconds.
+        """
+        profiler = importlib.import_module("tracejit.profiler")
+        return profiler.profile_call(self, args, kwargs)
+
     def partial(
         self,
         /,
@@ -321,6 +336,34 @@ def jitted(function: Callable[..., Any], options: Options) -> Jitted:
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
+    try:
+        return _left(self, args, kwargs)
+    except BaseException as e:
+        _shorten(e)
+        raise
+
+
+def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return _profiled(self, args, kwargs)
+    except BaseException as e:
+        _shorten(e)
+        raise
+
+
+def _shorten(e: BaseException) -> None:
+    """Let an exception show the user's lines; a trace asks where in the compiler it has begun."""
+    if not _is_traced():
+        show_users_lines(e)
+
+
+def _is_traced() -> bool:
+    # A module that another thread is importing traces nothing yet.
+    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
+    return current is not None and current() is not None
+
+
+def _left(self: Any, args: Any, kwargs: Any) -> Any:
     from tracejit.codegen.support.printing import leave_run, skipping
 
     printed = leave_run()
@@ -343,11 +386,21 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    # A module that another thread is importing traces nothing yet.
-    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
+def _profiled(self: Any, args: Any, kwargs: Any) -> Any:
+    """The answer, timed where a profile is taken."""
+    timers, profiler = self._options.timers, config.profiler()
+    if timers is not None:
+        # What it calls as Python is profiled as well.
+        with config.profiling(timers.profiler):
+            return _answer(self, args, kwargs)
+    if profiler is None or _is_traced():
+        return _answer(self, args, kwargs)
+    return profiler.call(self, args, kwargs)
+
+
+def _answer(self: Any, args: Any, kwargs: Any) -> Any:
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-    followed = current is None or current() is None
+    followed = not _is_traced()
     array = first_array((*args, *kwargs.values())) if followed and self._device is None else None
     if array is not None and not is_on_device(array):
         return _exchange().call_with_views(self, array, args, kwargs)
@@ -532,7 +585,7 @@ def _compiled(
             # Only an eager run tells whether the compiler is at fault: where that ends well.
             return _first(self, suspect, args, kwargs, structure, what)
     if result is native.BAIL:
-        return _bail(self, *args, **kwargs)
+        return _left(self, args, kwargs)
     if result is native.MISS:
         assert structure.eager is not None
         self._fallbacks.tell(structure.eager)
@@ -679,4 +732,5 @@ def _new_variant(
         return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
+    self._fallbacks.log_compile(compiled)
     return variant, None

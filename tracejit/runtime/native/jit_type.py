@@ -57,7 +57,12 @@ class JitBase:
         self._entries = []
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._slow(*args, **kwargs)
+        try:
+            return self._slow(*args, **kwargs)
+        except BaseException as e:
+            # Native entries, which call `_slow` themselves, have no frame, either.
+            e.__traceback__ = e.__traceback__ and e.__traceback__.tb_next
+            raise
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         return self if instance is None else MethodType(self, instance)
