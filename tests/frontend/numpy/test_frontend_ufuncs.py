@@ -210,7 +210,17 @@ def test_python_numbers_keep_pythons_meaning(x: Any) -> None:
 def test_an_int_that_does_not_fit_is_numpys_error() -> None:
     with pytest.raises(OverflowError):
         trace_call(lambda x: x + 300, (np.ones(3, np.uint8),))
-    assert refused(lambda x: x < 300, np.ones(3, np.uint8)) == "TJ004"
+
+
+@pytest.mark.parametrize("code", "bBhHiIlL")
+def test_comparisons_with_an_int_beyond_the_dtype_are_exact(code: str) -> None:
+    info = np.iinfo(code)
+    x = np.array([info.min, 1, info.max], code)
+    comparisons = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+    for beyond in (int(info.min) - 1, int(info.max) + 1, -(2**70), 2**70):
+        for f in comparisons:
+            for compared in (lambda x, f=f, n=beyond: f(x, n), lambda x, f=f, n=beyond: f(n, x)):
+                check(compared, (x,), (x[:1],), (x[0],))
 
 
 def test_shapes_that_do_not_broadcast_are_numpys_error() -> None:

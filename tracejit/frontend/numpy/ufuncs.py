@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 _WEAK: dict[str, Any] = {"int": int, "float": float, "complex": complex, "bool": np.dtype(bool)}
+_COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 
 
 @lru_cache(maxsize=4096)
@@ -115,8 +116,9 @@ def elementwise(
         check_dtype(d)
     if resolved[0].kind == "c" and not op.takes_complex:
         raise TraceError("TJ002", f"{ufunc.__name__} of complex numbers", user_line())
+    if _compares_beyond(ufunc, operands, resolved):
+        return _compared_beyond(ufunc, *operands)
     shapes = [shape_of(x.type) for x in operands if isinstance(x, Tracer)]
-    _check_python_ints(ufunc, operands, resolved)
     shape = broadcast_dims(shapes)
     values = [operand(x, d) for x, d in zip(operands, resolved[: ufunc.nin], strict=True)]
     name = op.name
@@ -126,14 +128,23 @@ def elementwise(
     return apply(name, values, shape, operands, **attrs)
 
 
-def _check_python_ints(
-    ufunc: Any, operands: list[Any], resolved: tuple[np.dtype[Any], ...]
-) -> None:
-    """NumPy compares a Python int with any integer array exactly; a cast operand would not."""
-    if ufunc.nout == 1 and resolved[-1].kind == "b" and resolved[0].kind in "iu":
-        for x, d in zip(operands, resolved, strict=False):
-            if type(x) is int and not np.iinfo(d).min <= x <= np.iinfo(d).max:
-                raise TraceError("TJ004", f"comparison with {x}, outside {d}", user_line())
+def _compares_beyond(ufunc: Any, operands: list[Any], resolved: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether integers are compared with a Python int that their dtype has not."""
+    return (
+        ufunc in _COMPARISONS
+        and resolved[0].kind in "iu"
+        and any(
+            type(x) is int and not np.iinfo(d).min <= x <= np.iinfo(d).max
+            for x, d in zip(operands, resolved, strict=False)
+        )
+    )
+
+
+def _compared_beyond(ufunc: Any, a: Any, b: Any) -> Tracer:
+    """NumPy compares exactly, which a cast operand would not: all results are the same."""
+    known, other, signs = (a, b, -1) if type(a) is int else (b, a, 1)
+    same = ufunc(0, signs if known > 0 else -signs)
+    return elementwise(np.equal if same else np.not_equal, (other, other))
 
 
 def root_of_squares(x: Any) -> Tracer:
