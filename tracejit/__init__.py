@@ -62,19 +62,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: What is imported when it is first asked for.
-_PACKAGES = ("checkpoint", "data", "export", "inspect", "interop", "monitor", "nn", "optim")
-
-
-def load_ipython_extension(shell: object) -> None:
-    """What `%load_ext tracejit` runs: `%tracejit` and `%%tracejit`."""
-    importlib.import_module("tracejit.notebook").load(shell)
+_PACKAGES = frozenset(
+    "checkpoint data export inspect interop monitor nn optim profiler view".split()
+)
 
 
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return importlib.import_module(f"tracejit.{name}")
+    if name == "profile":
+        return importlib.import_module("tracejit.profiler").profile
+    if name == "load_ipython_extension":  # what `%load_ext tracejit` looks for
+        return importlib.import_module("tracejit.notebook").load
     raise AttributeError(f"module 'tracejit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PACKAGES})
+    return sorted({*globals(), *_PACKAGES, "profile"})

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "DEVICES",
@@ -35,14 +36,16 @@ __all__ = [
     "is_eager",
     "num_threads",
     "on_fallback",
+    "profiler",
+    "profiling",
     "set_num_threads",
     "thread_word",
     "traceback",
     "verify",
 ]
 
-#: True in contexts that are inside an `eager()` block.
-eager_variable: ContextVar[bool] = ContextVar("tracejit_eager", default=False)
+#: True in contexts that are inside an `eager()` block, a profiler in those that it times.
+eager_variable: ContextVar[Any] = ContextVar("tracejit_eager", default=False)
 #: One machine word, 0 until the first `eager()` block: native code then need not ask its context.
 #: It stays set: a context copied inside a block, such as an asyncio task's, outlives the block.
 eager_opened = array("q", [0])
@@ -76,7 +79,25 @@ def eager() -> Iterator[None]:
 
 def is_eager() -> bool:
     """Whether decorated functions run as plain Python here: by `eager()` or TRACEJIT_EAGER=1."""
-    return _ALWAYS_EAGER or eager_variable.get()
+    return _ALWAYS_EAGER or eager_variable.get() is True
+
+
+def profiler() -> Any:
+    """What times the calls of this context; None for nothing."""
+    found = eager_variable.get()
+    return None if isinstance(found, bool) else found
+
+
+@contextmanager
+def profiling(by: Any) -> Iterator[None]:
+    """Within the block, calls of decorated functions in this thread go to `by.call`; None: not."""
+    eager_opened[0] = 1
+    token = eager_variable.set(False if by is None else by)
+    try:
+        yield
+    finally:
+        eager_variable.reset(token)
+        eager_variable.set(eager_variable.get())
 
 
 def verify() -> bool:

@@ -144,6 +144,10 @@ BAD = [
     ("show my_calls.py:Net.forward --args f64[3]", 2, "--self gives the object"),
     ("show my_calls.py:Net.forward --self Nett() --args f64[3]", 2, "Nett"),
     ("show my_calls.py:plain --setup 1/0", 2, "ZeroDivisionError"),
+    ("show my_calls.py:plain --record a'b", 2, "--record cannot be read"),
+    ("show exits.py:f", 1, "it ends the process (3)"),
+    ("show syntax.py:f", 1, "SyntaxError"),
+    ("show nowhere/at/all.py:f", 1, "tracejit: there is no file"),
     ("show my_calls.py:plain --record none.py", 1, "no file none.py"),
     ("show my_calls.py:plain --record script.py", 1, "IndexError"),
     ("show my_calls.py:plain --record my_calls.py", 1, "ends without a call"),
@@ -164,6 +168,8 @@ def test_mistakes_are_told_in_a_few_lines(
     command: str, code: int, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "broken.npz").write_bytes(b"\xff\xfenonsense")
+    (folder / "exits.py").write_text("raise SystemExit(3)")
+    (folder / "syntax.py").write_text("def f(:")
     np.savez(folder / "names.npz", x=1.0, y=1.0, axsi=0)
     assert main(command.split()) == code
     out, err = capsys.readouterr()

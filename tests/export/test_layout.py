@@ -50,6 +50,9 @@ def test_a_loop_is_framed_and_every_node_is_drawn() -> None:
     (frame,) = drawing.clusters
     inside = [b for b in boxes if b.cluster is not None]
     assert inside and all(frame.x < b.x and frame.y < b.y for b in inside)
+    for b in boxes:
+        over = frame.x < b.x + b.width and b.x < frame.x + frame.width
+        assert (b in inside) == (over and frame.y < b.y + b.height and b.y < frame.y + frame.height)
     assert any(a.back for a in arrows)
     fused, fused_arrows, fused_clusters, _ = fused_picture(lowered.fused)
     assert {"while_loop: condition", "while_loop: body"} <= set(fused_clusters.values())

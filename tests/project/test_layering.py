@@ -32,7 +32,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("inspect",),
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
-        ("export",),
+        ("export", "profiler"),
         ("view",),
         ("demo",),
         ("cli", "notebook"),

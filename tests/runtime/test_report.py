@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import linecache
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +16,7 @@ import tracejit
 from tracejit.errors import Where
 from tracejit.frontend.tracing.notes import KINDS, Note
 from tracejit.ir.op import OPS
+from tracejit.runtime.report.fitting import at_most, merged
 from tracejit.runtime.report.lines import compiled_lines
 from tracejit.runtime.report.report import Compile, Fallback, Line, Report
 
@@ -217,3 +220,28 @@ def test_how_a_report_reads() -> None:
     ]
     assert block[0].split(None, 2)[2] == "y = np.sin(x)"
     assert block[2].endswith("# n times")
+
+
+def test_a_long_report_fits_a_screen(caplog: pytest.LogCaptureFixture) -> None:
+    """What there is to see to comes first, the rest is merged and counted; the data has all."""
+    lines = "\n".join(f"    x = np.sort(x * {k}.5)" for k in range(60))
+    source = f"import numpy as np\n\ndef long(x):\n{lines}\n    return x\n"
+    linecache.cache["long_report.py"] = len(source), None, source.splitlines(True), "long_report.py"
+    space: dict[str, Any] = {}
+    exec(compile(source, "long_report.py", "exec"), space)
+    f = tracejit.jit(space["long"])
+    with caplog.at_level(logging.DEBUG, "tracejit"):
+        for dtype in (np.float64, np.float32, np.int64):
+            f(np.ones(9, dtype))
+    report = f.report()
+    text = str(report).splitlines()
+    assert len(text) <= 40 and len(report.lines) == 60
+    assert sum(line.startswith("  compiled  ") for line in text) == 3
+    assert any("(and " in line and "more)" in line for line in text)
+    assert [r.levelname for r in caplog.records] == ["DEBUG"] * 3
+    assert "long compiled for f64[9]: first call, " in caplog.records[0].getMessage()
+
+
+def test_equal_lines_of_a_report_are_one() -> None:
+    assert merged(["a", "b", "a"]) == ["2 x a", "b"]
+    assert at_most(["a", "b", "c"], 2, "letters") == ["a", "  ... and 2 more letters"]

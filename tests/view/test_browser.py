@@ -80,10 +80,39 @@ def test_keys_search_and_colours(shown: tuple[Browser, Path]) -> None:
     assert page.errors == []
 
 
+def test_a_drawing_finds_what_is_searched_and_chosen(shown: tuple[Browser, Path]) -> None:
+    page, folder = shown
+    page.open(tracejit.jit(blurred).view(IMAGE, 0.1).save(folder / "page.html"))
+    page.run("open('dataflow')")
+    for how in (
+        "search.value = 'sort'; search.dispatchEvent(new Event('input'))",
+        "[...document.querySelectorAll('.row')].find(r => r.textContent.includes('hypot')).click()",
+    ):
+        page.run(how)
+        marked = "document.querySelector('g.node.hit, g.node.pin').getBoundingClientRect().toJSON()"
+        box = page.run(marked)
+        assert 0 < box["x"] < 1500 and 0 < box["y"] < 900
+        page.run("search.value = ''; search.dispatchEvent(new Event('input'))")
+    before = page.run("document.querySelector('.drawing svg').getAttribute('viewBox')")
+    page.run("document.querySelector('.drawing svg').focus()")
+    page.key("f")
+    assert page.run("document.querySelector('.drawing svg').getAttribute('viewBox')") != before
+    ends = "[...document.querySelectorAll('g.node')].map(n => n.getBoundingClientRect().bottom)"
+    assert max(page.run(ends)) < 900
+    page.run("document.activeElement.blur()")
+    assert page.errors == []
+
+
 def test_two_side_by_side(shown: tuple[Browser, Path]) -> None:
     page, folder = shown
     given = (IMAGE[0],)
     page.open(view_both((norm, given), (norm_and_one, given)).save(folder / "both.html"))
     assert page.run("document.querySelectorAll('.sides .pane').length") == 2
-    assert page.run("document.querySelectorAll('.sides .row').length") > 4
+    assert page.run("document.querySelectorAll('.sides .row').length") == 4
+    # Both halves of a row light up, and the two fill the page.
+    page.run("document.querySelectorAll('.sides .row')[0].click()")
+    assert page.run("document.querySelectorAll('.sides .row.pin').length") == 2
+    assert page.run("document.querySelector('.sides').clientWidth") > 1490
+    page.key("]")
+    assert page.run("document.querySelector('select').selectedOptions[0].text") == "trace"
     assert page.errors == []

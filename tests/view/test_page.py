@@ -88,6 +88,11 @@ def test_gradients_devices_and_costs() -> None:
 def test_side_by_side() -> None:
     data = data_of(view_both((norm, (np.ones(9),)), (norm_and_one, (np.ones(9),))))
     assert data["compare"]["names"] == ["norm", "norm_and_one"]
+    source = data["compare"]["stages"][0]["text"]
+    assert [text[0] for text in source] == [
+        "def norm(x: Any) -> Any:",
+        "def norm_and_one(y: Any) -> Any:",
+    ]
     fuse = next(s for s in data["compare"]["stages"] if s["name"] == "trace")
     alike = [(a, b) for a, b, same in fuse["rows"] if same]
     # The names of arguments and values differ; what is done with them does not.

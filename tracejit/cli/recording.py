@@ -32,7 +32,10 @@ def record(command: str, target: str) -> tuple[Callable[..., Any], tuple[Any, ..
     """The function of `target` in a run of `command`, a script with its arguments, and the
     arguments of the first call. The script is run, eagerly, as far as that. Raises Usage, Failure.
     """
-    script, *rest = shlex.split(command) or [""]
+    try:
+        script, *rest = shlex.split(command) or [""]
+    except ValueError as error:
+        raise Usage(f"--record cannot be read: {command!r}: {error}") from None
     if not Path(script).is_file():
         raise Failure(f"--record: there is no file {script}")
     module, _, path = target.rpartition(":")

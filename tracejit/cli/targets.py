@@ -87,6 +87,10 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise Failure(f"cannot import {name}: {error}") from None
+    except Failure:
+        raise
+    except SystemExit as stop:
+        raise Failure(f"cannot import {name}: it ends the process ({stop.code})") from None
     except Exception as error:
         raise Failure(f"cannot import {name}: {describe(error)}") from None
 

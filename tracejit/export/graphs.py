@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from tracejit.export.layout import Arrow, Box
-from tracejit.ir.dataflow import DataflowGraph
+from tracejit.inspect.fusion_map import why_not_fused
+from tracejit.ir.dataflow import DataflowGraph, Frame
 from tracejit.ir.graph import Graph, Node, Value
 
 __all__ = ["Picture", "dataflow_picture", "fused_picture"]
 
 _FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_cond"})
-Picture = tuple[list[Box], list[Arrow], dict[Hashable, str], dict[Hashable, Node | None]]
+_Path = tuple[Hashable, ...]
+Picture = tuple[list[Box], list[Arrow], dict[_Path, str], dict[Hashable, Node | None]]
 
 
 class _Drawer:
     def __init__(self) -> None:
         self.boxes: list[Box] = []
         self.arrows: list[Arrow] = []
-        self.clusters: dict[Hashable, str] = {}
+        self.clusters: dict[_Path, str] = {}
         self.nodes: dict[Hashable, Node | None] = {}
         #: The box that makes a value, and those who read it before it was made.
         self.maker: dict[Value, Hashable] = {}
         self.waiting: list[tuple[Value, Hashable]] = []
 
-    def box(self, key: Hashable, label: str, kind: str, title: str, cluster: Hashable) -> None:
+    def box(self, key: Hashable, label: str, kind: str, title: str, cluster: _Path | None) -> None:
         self.boxes.append(Box(key, label, kind, title, cluster=cluster))
 
     def read(self, v: Value, key: Hashable) -> None:
@@ -33,12 +35,13 @@ class _Drawer:
         else:
             self.waiting.append((v, key))
 
-    def node(self, node: Node, cluster: Hashable) -> None:
+    def node(self, node: Node, cluster: _Path | None, why: str = "") -> None:
         key = len(self.boxes)
         label, kind = _label(node), _kind(node)
         inner = [n.op.name for r in node.regions for n in r.nodes] if kind == "kernel" else []
         outputs = ", ".join(f"{v.name}: {v.type}" for v in node.outputs)
-        title = "\n".join(x for x in (outputs, ", ".join(inner), str(node.where or "")) if x)
+        why = why and f"not one kernel with what reads it: {why}"
+        title = "\n".join(x for x in (outputs, ", ".join(inner), str(node.where or ""), why) if x)
         self.box(key, label, kind, title, cluster)
         self.nodes[key] = node
         for v in node.inputs:
@@ -66,7 +69,8 @@ def _label(node: Node) -> str:
     if node.op.kind != "fusion":
         return node.op.name
     names = dict.fromkeys(n.op.name for r in node.regions for n in r.nodes)
-    text = " ".join(n for n in names if n not in ("constant", "broadcast_to", "reshape"))
+    told = [n for n in names if n not in ("constant", "broadcast_to", "reshape")]
+    text = " ".join(told or names)
     return f"kernel: {text[:40]}{'...' if len(text) > 40 else ''}"
 
 
@@ -74,13 +78,13 @@ def fused_picture(graph: Graph) -> Picture:
     """A fused graph: a box for each kernel or call, regions of loops and branches as clusters."""
     d = _Drawer()
 
-    def inside(g: Graph, cluster: Hashable) -> None:
+    def inside(g: Graph, cluster: _Path | None) -> None:
         for node in g.nodes:
             if node.op.kind == "fusion" or not node.regions:
-                d.node(node, cluster)
+                d.node(node, cluster, why_not_fused(g, node) if node.op.kind == "fusion" else "")
                 continue
             for k, region in enumerate(node.regions):
-                key = (id(node), k)
+                key = (*(cluster or ()), (id(node), k))
                 names = [r.name for r in node.regions]
                 d.clusters[key] = f"{node.op.name}: {names[k]}"
                 for v, given in zip(region.inputs, _given(node, region), strict=False):
@@ -111,13 +115,18 @@ def dataflow_picture(graph: DataflowGraph) -> Picture:
     d = _Drawer()
     _ends(d, graph.inputs, "argument")
     for section in graph.sections:
-        name = section.frame.name or None
-        if name is not None:
-            d.clusters.setdefault(name, f"loop {name}")
+        path = _loops(section.frame)
+        if path:
+            d.clusters.setdefault(path, f"loop {path[-1]}")
         for node in section.nodes:
-            d.node(node, name)
+            d.node(node, path or None)
     _results(d, graph.outputs)
     return d.finish()
+
+
+def _loops(frame: Frame | None) -> _Path:
+    """The names of the loops around what is in a frame, the outermost first."""
+    return () if frame is None or not frame.name else (*_loops(frame.parent), frame.name)
 
 
 def _ends(d: _Drawer, values: tuple[Value, ...], kind: str) -> None:

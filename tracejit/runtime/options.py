@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 __all__ = ["Options"]
 
@@ -20,6 +21,8 @@ class Options:
     bounds_check: bool = True
     threads: int | None = None
     moves: str | None = None
+    #: Where the programs of a function that is being profiled have their clocks.
+    timers: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:

@@ -35,15 +35,18 @@ def compare(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(page: dict[str, Any]) -> dict[str, Any]:
-    text = [line for file in page["files"][:1] for line in file["lines"]]
-    return {"text": text, "at": [-1] * len(text)}
+    """The lines of the function itself, without those around it."""
+    text: list[str] = []
+    for file in page["files"][:1]:
+        first, last = file["own"] or (1, None)
+        start = first - file["first"]
+        text = file["lines"][max(0, start) : last and last - file["first"] + 1]
+    return {"text": text}
 
 
 def _aligned(name: str, sides: Sequence[dict[str, Any]]) -> dict[str, Any]:
     texts = [side["text"] for side in sides]
-    # Places of the two functions have nothing to do with each other.
-    blank = [[-1] * len(text) for text in texts]
-    return {"name": name, "text": texts, "at": blank, "rows": align(*texts)}
+    return {"name": name, "text": texts, "rows": align(*texts)}
 
 
 def align(a: Sequence[str], b: Sequence[str]) -> list[_Row]:

@@ -187,7 +187,7 @@ class _Page:
         }
 
     def files(self) -> list[dict[str, Any]]:
-        """Each file with the lines that are shown of it."""
+        """Each file with the lines that are shown of it; `own` are those of the function."""
         used: dict[int, list[int]] = {}
         for file, line in self.places:
             used.setdefault(file, []).append(line)
@@ -200,6 +200,11 @@ class _Page:
                 around = 1 if k in self._span else _AROUND
                 first, last = max(1, min(span) - around), min(len(lines), max(span) + around)
             found.append(
-                {"name": os.path.basename(name), "first": first, "lines": lines[first - 1 : last]}
+                {
+                    "name": os.path.basename(name),
+                    "first": first,
+                    "lines": lines[first - 1 : last],
+                    "own": self._span.get(k),
+                }
             )
         return found

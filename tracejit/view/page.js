@@ -83,11 +83,12 @@ class Pane {
     this.show();
   }
 }
-const repaint = () => { state.panes.forEach(p => p.marks()); state.drawings.forEach(d => d()); };
+const repaint = () => { state.panes.forEach(p => p.marks()); state.drawings.forEach(d => d.marks()); };
 function hover(at) { if (at !== state.hovered) { state.hovered = at; repaint(); } }
 function pin(at, from) {
   state.pinned = at;
   state.panes.forEach(p => { if (p !== from) p.reveal(at); });
+  if (from) state.drawings.forEach(d => d.reveal(at));
   repaint();
   detail();
 }
@@ -182,6 +183,7 @@ function drawStage(row) {
   if (row.loop) e.classList.add("loop");
   if (row.added) e.classList.add("added");
   if (row.gone) e.classList.add("gone");
+  if (row.other) e.classList.add("other");
   e.append($("span", { class: "no" }, row.no ? String(row.no) : ""));
   const cut = row.text.search(/\s{2,}# [^#]*:\d+$/);
   if (cut > 0) e.append(row.text.slice(0, cut), $("span", { class: "place" }, row.text.slice(cut)));
@@ -229,7 +231,7 @@ function open(name) {
   main.replaceChildren(found.make(main));
   state.panes.forEach(p => p.show());
   document.querySelectorAll("nav button").forEach(b => b.setAttribute("aria-selected", b.dataset.view === found.name));
-  if (state.pinned >= 0) { state.panes.forEach(p => p.reveal(state.pinned)); detail(); }
+  if (state.pinned >= 0) { state.panes.forEach(p => p.reveal(state.pinned)); state.drawings.forEach(d => d.reveal(state.pinned)); detail(); }
   repaint();
 }
 function code() {
@@ -286,9 +288,17 @@ function drawing(picture) {
     world.append(g);
     return [g, n];
   });
-  const width = Math.max(1, ...picture.nodes.map(n => n.x + n.w)) + 20, height = Math.max(1, ...picture.nodes.map(n => n.y + n.h)) + 20;
-  let frame = [-10, -10, Math.max(width, 500), Math.max(Math.min(height, width), 300)];
+  const all = [...picture.nodes, ...picture.clusters];
+  const left = Math.min(0, ...all.map(n => n.x)) - 10, top = Math.min(0, ...all.map(n => n.y)) - 10;
+  const width = Math.max(1, ...all.map(n => n.x + n.w)) + 10 - left, height = Math.max(1, ...all.map(n => n.y + n.h)) + 10 - top;
+  let frame = [left, top, Math.max(Math.min(width, 1100), 500), Math.min(height, 700)];
   const place = () => svg.setAttribute("viewBox", frame.join(" "));
+  const whole = () => { frame = [left, top, Math.max(width, 500), height]; place(); };
+  const scale = by => { frame = [frame[0] + frame[2] * (1 - by) / 2, frame[1] + frame[3] * (1 - by) / 2, frame[2] * by, frame[3] * by]; place(); };
+  const centre = n => {
+    const w = Math.min(frame[2], 1100), h = Math.min(frame[3], 700);
+    frame = [n.x + n.w / 2 - w / 2, n.y + n.h / 2 - h / 2, w, h]; place();
+  };
   svg.addEventListener("wheel", e => {
     e.preventDefault();
     const by = e.deltaY > 0 ? 1.15 : 1 / 1.15, r = svg.getBoundingClientRect();
@@ -306,17 +316,30 @@ function drawing(picture) {
   svg.addEventListener("keydown", e => {
     const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
     if (move) { frame[0] += move[0] * frame[2] / 10; frame[1] += move[1] * frame[3] / 10; }
-    else if (e.key === "+" || e.key === "-") { const by = e.key === "-" ? 1.25 : 0.8; frame[2] *= by; frame[3] *= by; }
+    else if (e.key === "+" || e.key === "-") scale(e.key === "-" ? 1.25 : 0.8);
+    else if (e.key === "f") whole();
     else return;
     e.preventDefault(); e.stopPropagation(); place();
   });
   place();
-  state.drawings.push(() => boxes.forEach(([g, n]) => {
+  const found = n => state.query !== "" && (n.label + (n.title || "")).toLowerCase().includes(state.query);
+  const marks = () => boxes.forEach(([g, n]) => {
     g.classList.toggle("same", n.at >= 0 && n.at === state.hovered);
     g.classList.toggle("pin", n.at >= 0 && n.at === state.pinned);
-    g.classList.toggle("hit", state.query !== "" && (n.label + (n.title || "")).toLowerCase().includes(state.query));
-  }));
-  outer.append($("div", { class: "bar" }, $("span", { class: "what" }, picture.say + " Wheel: zoom; drag: move; arrows, + and - where it has the focus.")), svg);
+    g.classList.toggle("hit", found(n));
+  });
+  let hit = -1;
+  state.drawings.push({
+    marks,
+    reveal: at => { const n = picture.nodes.find(n => n.at === at); if (n) centre(n); },
+    look: step => {
+      const hits = picture.nodes.filter(found);
+      if (hits.length) centre(hits[hit = (hit + step + hits.length) % hits.length]);
+    },
+  });
+  const button = (text, say, act) => $("button", { title: say, "aria-label": say, onclick: act }, text);
+  outer.append($("div", { class: "bar" }, button("whole", "all of it (f)", whole), button("+", "nearer (+)", () => scale(0.8)), button("−", "further (-)", () => scale(1.25)),
+    $("span", { class: "what" }, picture.say + " Wheel: zoom; drag: move; with the focus: arrows, +, - and f. Point at a box for its values.")), svg);
   return outer;
 }
 function graph(picture) {
@@ -332,7 +355,7 @@ function kernels(main) {
   main.className = "page";
   return $("div", {}, $("h2", {}, "Kernels"),
     $("p", { class: "say" }, "A kernel is one loop nest over memory: what it reads, what it writes, and why it is not one with the next."),
-    table([["kernel", ""], ["lines", ""], ["computes", ""], ["reads", "n"], ["writes", "n"], ["why it ends here", ""]],
+    table([["kernel", ""], ["lines", ""], ["computes", ""], ["reads, bytes", "n"], ["writes, bytes", "n"], ["why it ends here", ""]],
       D.kernels.map(k => [k.name, k.lines, k.ops, k.read, k.written, k.why])));
 }
 function compare() {
@@ -341,16 +364,19 @@ function compare() {
   const panes = [0, 1].map(() => new Pane([], drawStage));
   const show = () => {
     const s = D.compare.stages[Number(select.value)];
-    panes.forEach((pane, side) => pane.set(s.rows.map(([a, b, same]) => {
+    panes.forEach((pane, side) => pane.set(s.rows.map(([a, b, same], row) => {
       const k = side ? b : a;
-      return { text: k < 0 ? "" : s.text[side][k], at: k < 0 ? -1 : s.at[side][k], no: k < 0 ? 0 : k + 1, added: !same && k >= 0 };
+      // A row is its own place: both halves of it light up.
+      return { text: k < 0 ? "" : s.text[side][k], at: row, no: k < 0 ? 0 : k + 1, other: k < 0, added: !same && k >= 0 };
     })));
   };
-  panes.forEach((pane, side) => pane.text.addEventListener("scroll", () => { panes[1 - side].text.scrollTop = pane.text.scrollTop; }));
+  panes.forEach((pane, side) => pane.text.addEventListener("scroll", () => { panes[1 - side].text.scrollTop = pane.text.scrollTop; panes[1 - side].text.scrollLeft = pane.text.scrollLeft; }));
+  const step = by => { if (names[Number(select.value) + by]) { select.value = Number(select.value) + by; show(); } };
+  panes.forEach(pane => { pane.step = step; });
   select.addEventListener("change", show);
   select.value = Math.max(0, names.indexOf("source"));
   show();
-  return $("div", { class: "pane" }, $("div", { class: "bar" }, select, $("span", { class: "what" }, D.compare.say)),
+  return $("div", { class: "pane both" }, $("div", { class: "bar" }, select, $("span", { class: "what" }, D.compare.say)),
     $("div", { class: "sides" }, ...panes.map((p, k) => $("section", { class: "pane" }, $("div", { class: "bar" }, $("b", {}, D.compare.names[k])), p.text))));
 }
 
@@ -369,6 +395,7 @@ document.getElementById("tabs").append(...VIEWS.map((v, k) =>
 /* Search, keys, light and dark. */
 const search = document.getElementById("search");
 function look(step) {
+  state.drawings.forEach(d => d.look(step));
   const pane = state.last && state.last.rows.some(r => r.text.toLowerCase().includes(state.query)) ? state.last
     : state.panes.find(p => p.rows.some(r => r.text.toLowerCase().includes(state.query)));
   if (!pane || !state.query) return;

@@ -25,6 +25,7 @@ from tracejit.codegen.lowering.equal_kernels import kernel_form
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
 from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
+from tracejit.codegen.program.timing import Timers
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
 from tracejit.codegen.support.python_calls import call_address, no_memory
@@ -175,6 +176,10 @@ class ProgramContext:
         self.own_stream: str | None = None
         #: Bytes of the stack for what kernels hand on; a function that calls itself has none.
         self._stack_left = _STACK if around is None else 0
+        #: What is to be timed, in a program that is profiled.
+        self.timers: Timers | None = None
+        #: The node whose code is being written.
+        self.node: Node | None = None
         self._numbers: Iterator[int] = itertools.count(1) if around is None else around._numbers
 
     def fresh(self, stem: str) -> str:
@@ -367,6 +372,7 @@ class ProgramContext:
         """Have a call wait if it may, joined with the one that waits if that is right and good."""
         if not values or node is None or not self.may_wait(call.kernel):
             self.flush()
+            call.nodes = () if node is None else (node,)
             self.call_now(call)
             return
         call.nodes, overwritten = (node,), self.plan.overwritten(node)
@@ -427,8 +433,16 @@ class ProgramContext:
         # What was stored until it fails has to be undone.
         return not may_fail(kernel.body)
 
+    def timed(self, what: str, nodes: Sequence[Node]) -> AbstractContextManager[None]:
+        """Around the code of nodes, which is timed where the program is profiled."""
+        return nullcontext() if self.timers is None else self.timers.around(self, what, nodes)
+
     def call_now(self, call: PendingCall) -> None:
         """Emit a kernel as a function of the module, and its call."""
+        with self.timed("kernel", call.nodes or (self.node,) if self.node else ()):
+            self._call_kernel(call)
+
+    def _call_kernel(self, call: PendingCall) -> None:
         fb = self.fb
         kernel, held = call.in_blocks(self.plan.live, self._rows_of_block)
         args = [f"ptr {call.buffers[p.name]}" for p in kernel.params]

@@ -37,11 +37,18 @@ from tracejit.codegen.program.recursion import (
     emit_malloc,
 )
 from tracejit.codegen.program.stacks import Stacks
+from tracejit.codegen.program.timing import Timers
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
 from tracejit.passes.control.lower import lower_control_flow
+
+#: What takes less time than a clock.
+_SHORT = frozenset(
+    "read_item write_item element constant dim_value undefined bind_size slice reshape transpose "
+    "broadcast_to".split()
+)
 
 __all__ = ["InputSlot", "Program", "ProgramWriter", "emit_program"]
 
@@ -91,13 +98,14 @@ def emit_program(
     maker: int = 0,
     threads: int | None = None,
     debug: bool = False,
+    timers: Timers | None = None,
 ) -> Program:
     """The native program of a fused graph, or of its flat form.
 
     With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
     `maker` is the address of what makes results of late sizes; without it Python makes them.
     `threads` share a long kernel, or as many as the process is set to. With `debug` the text says
-    where in the user's source each instruction comes from.
+    where in the user's source each instruction comes from. `timers` take the program's sites.
 
     `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
     argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
@@ -110,6 +118,7 @@ def emit_program(
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
     e.threads = threads
     e.module.debug = DebugInfo() if debug else None
+    e.timers = timers
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]
@@ -162,13 +171,23 @@ class ProgramWriter:
         has_arrays = any(map(is_array, (*node.inputs, *node.outputs)))
         if node.op.kind != "fusion" and (has_arrays or not node.op.pure):
             e.flush()
-        e.fb.where = node.where
-        emit_node(e, node, stacks)
+        e.fb.where, e.node = node.where, node
+        if e.timers is None:
+            emit_node(e, node, stacks)
+        elif node.op.kind != "fusion" and has_arrays and node.op.name not in _SHORT:
+            with e.timed(node.op.name, (node,)):
+                emit_node(e, node, stacks)
+        else:
+            e.timers.rest += [(node, e.section.frame.depth if e.section else 0)] * (
+                node.op.kind != "fusion"
+            )
+            emit_node(e, node, stacks)
 
     def run(self) -> None:
         """Write the function."""
         e, fb = self.e, self.e.fb
         fb.fail_label = "refuse"
+        self._begun = "" if e.timers is None else e.timers.begin(e)
         self._load()
         self._begin_calls()
         self.memory.begin()
@@ -206,6 +225,8 @@ class ProgramWriter:
         emit_release(e)
         self.stacks.free()
         self.memory.free()
+        if e.timers is not None:
+            e.timers.end(e, e.timers.whole, self._begun)
         fb.ret("i32", "0")
         self.stacks.failures()
         fb.block("leave")

@@ -289,7 +289,9 @@ def _compile_watched(
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     spinner.stage = "passes"
-    lowered = Lowered(traced, self._device, self._options.threads)
+    profiled = self._options.timers
+    timers = None if profiled is None else profiled.new()
+    lowered = Lowered(traced, self._device, self._options.threads, timers)
     middle = time.perf_counter()
     spinner.stage = "program"
     host = lowered.program.host_nodes

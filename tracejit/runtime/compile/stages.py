@@ -67,6 +67,7 @@ from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
+    from tracejit.codegen.program.timing import Timers
     from tracejit.ir.dataflow import DataflowGraph
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
@@ -401,8 +402,14 @@ def _output(v: Value) -> Output:
 class Lowered:
     """Every stage of one compile as text: trace, each pass, dataflow, kernel, llvm, asm."""
 
-    def __init__(self, traced: Traced, device: Any = None, threads: int | None = None) -> None:
-        self.traced, self.device, self.threads = traced, device, threads
+    def __init__(
+        self,
+        traced: Traced,
+        device: Any = None,
+        threads: int | None = None,
+        timers: Timers | None = None,
+    ) -> None:
+        self.traced, self.device, self.threads, self.timers = traced, device, threads, timers
         self.graphs: dict[str, Graph] = {"trace": traced.graph}
         self.seconds: dict[str, float] = {}
         start = time.perf_counter()
@@ -431,7 +438,7 @@ class Lowered:
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
         start = time.perf_counter()
-        program = self._written(debug=False)
+        program = self._written(debug=False, timers=self.timers)
         self.seconds["program"] = time.perf_counter() - start
         return program
 
@@ -440,7 +447,7 @@ class Lowered:
         """The same, whose text says where in the user's source each instruction comes from."""
         return self._written(debug=True)
 
-    def _written(self, debug: bool) -> Program:
+    def _written(self, debug: bool, timers: Timers | None = None) -> Program:
         from tracejit.codegen.device.emit import emit_device_program
         from tracejit.codegen.program.emit import emit_program
 
@@ -459,7 +466,7 @@ class Lowered:
         if self.device is None:
             maker = native.late_array_address()
             return emit_program(
-                *given, may_zero=True, maker=maker, threads=self.threads, debug=debug
+                *given, may_zero=True, maker=maker, threads=self.threads, debug=debug, timers=timers
             )
         device, make = self.device.device, self.device.make
         return emit_device_program(*given, device, make, self._staying)

@@ -16,7 +16,7 @@ import numpy as np
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.runtime.report.report import Fallback, Report
+from tracejit.runtime.report.report import Compile, Fallback, Report
 
 __all__ = ["Fallbacks", "keep_contents", "line_in"]
 
@@ -124,6 +124,13 @@ class Fallbacks:
             del self._told[key]
             raise
         _LOG.warning("%s", text)
+
+    def log_compile(self, c: Compile) -> None:
+        """A record at the level DEBUG: what was compiled, why, and how long it took."""
+        if _LOG.isEnabledFor(logging.DEBUG):
+            stages = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in c.stages.items())
+            given = self._report.function, c.signature, c.reason, c.seconds * 1e3, stages
+            _LOG.debug("%s compiled for %s: %s, %.0f ms (%s)", *given)
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
+from tracejit.runtime.report.fitting import MOST_LINES, at_most, merged, source_runs
 from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown
 
@@ -139,33 +140,23 @@ class Report:
         return [found[key] for key in sorted(found)]
 
     def __str__(self) -> str:
-        out = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
-        for c in self.variants:
-            how = "" if c.bounds_check else ", bounds not checked"
-            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})")
-            if not c.worthwhile:
-                out.append("            plain: Python costs less than the checks before it would")
-            texts = [f"copies {x}" for x in c.copies]
-            if c.buffers is not None:
-                texts = [*c.buffers.lines()]
-            texts += [] if c.trips is None else c.trips.lines()
-            out += [f"            {text}" for text in texts]
-        out += self._stage_lines()
-        for f in self.fallbacks:
-            out.append(f"  eager     {f.signature}".rstrip())
-            out.append(f"            {f}")
-            out.append(f"            {CODES[f.code][1]}")
-        for part in self.parts:
-            out.append(f"  {'in parts ' if part.is_compiled else 'plain    '} {part}")
-        if self.bailouts:
-            ends = ", ".join(f"{n} {text}" for text, n in self.repeats.most_common())
-            out.append(
-                f"  repeated  {self.bailouts} calls eagerly (TJ010){': ' * bool(ends)}{ends}"
-            )
-        if self.errors:
-            ends = ", ".join(f"{n} {text}" for text, n in self.errors.most_common())
-            out.append(f"  raised    {self.errors.total()} calls without a compile: {ends}")
-        return "\n".join(out + self._source_lines())
+        compiles = [line for c in self.variants for line in self._compile_lines(c)]
+        problems = [*self._fallback_lines(), *self._run_lines()]
+        head = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
+        stages = self._stage_lines()
+        whole = [*head, *compiles, *stages, *problems, *self._source_lines(len(self.lines))]
+        if len(whole) <= MOST_LINES:
+            return "\n".join(whole)
+        # What there is to see to comes first, then what fits.
+        problems = at_most(problems, 16, "lines of reasons: .fallbacks has all")
+        each = max(1, 12 // max(1, len(self.variants)))
+        blocks = [self._compile_lines(c) for c in self.variants]
+        cut = [line for b in blocks for line in at_most(b, each, "about memory", "            ")]
+        compiles = at_most(cut, 12, "lines of compiles: .variants has all")
+        out = [*head, *problems, *compiles, *stages]
+        source = self._source_lines(MOST_LINES - len(out) - 3)
+        lines = at_most(source, MOST_LINES - len(out), "lines: .lines has all")
+        return "\n".join([*out, *lines])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         # IPython in a terminal.
@@ -174,6 +165,39 @@ class Report:
     def _repr_html_(self) -> str:
         return shown(self)
 
+    def _compile_lines(self, c: Compile) -> list[str]:
+        how = "" if c.bounds_check else ", bounds not checked"
+        out = [f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})"]
+        if not c.worthwhile:
+            out.append("            plain: Python costs less than the checks before it would")
+        texts = [f"copies {x}" for x in c.copies]
+        if c.buffers is not None:
+            texts = [*c.buffers.lines()]
+        texts += [] if c.trips is None else c.trips.lines()
+        return out + [f"            {text}" for text in merged(texts)]
+
+    def _fallback_lines(self) -> list[str]:
+        out = []
+        for f in self.fallbacks:
+            out.append(f"  eager     {f.signature}".rstrip())
+            out.append(f"            {f}")
+            out.append(f"            {CODES[f.code][1]}")
+        return out
+
+    def _run_lines(self) -> list[str]:
+        out = [
+            f"  {'in parts ' if part.is_compiled else 'plain    '} {part}" for part in self.parts
+        ]
+        if self.bailouts:
+            ends = ", ".join(f"{n} {text}" for text, n in self.repeats.most_common())
+            out.append(
+                f"  repeated  {self.bailouts} calls eagerly (TJ010){': ' * bool(ends)}{ends}"
+            )
+        if self.errors:
+            ends = ", ".join(f"{n} {text}" for text, n in self.errors.most_common())
+            out.append(f"  raised    {self.errors.total()} calls without a compile: {ends}")
+        return out
+
     def _stage_lines(self) -> list[str]:
         total: Counter[str] = Counter()
         for c in self.variants:
@@ -181,14 +205,16 @@ class Report:
         times = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in total.items())
         return [f"  stages    {times} ms"] if times else []
 
-    def _source_lines(self) -> list[str]:
+    def _source_lines(self, most: int) -> list[str]:
         """A block for each file: number, kind, source, reason (of eager lines it is said above)."""
         out: list[str] = []
         file = ""
-        for x in self.lines:
+        for x, more in source_runs(self.lines, most):
             if x.where.file != file:
                 file = x.where.file
                 out += ["", f"  {os.path.basename(file)}"]
             text = f"  {x.line:>6}  {x.kind:<10}  {x.where.source()}"
+            if more:
+                text += f"  (and {more} more)"
             out.append(f"{text:<60}  # {x.why}" if x.why and x.kind != "eager" else text)
         return out
