@@ -361,9 +361,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         """Leave the program by an exception."""
         effects.emit_error(self, error)
 
-    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+    def assert_(self, test: Any, message: Callable[[], Any] | None, is_exact: bool = True) -> None:
         """`assert test, message()`."""
-        effects.assert_(self, test, message)
+        effects.assert_(self, test, message, is_exact)
 
     # Operators -----------------------------------------------------------------------------------
 

@@ -164,10 +164,15 @@ def exit_(interpreter: Interpreter, *args: Any) -> None:
     interpreter.raise_(make_error(interpreter, SystemExit, args, {}))
 
 
-def assert_(interpreter: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
-    """`assert test, message()`."""
+def assert_(
+    interpreter: Interpreter, test: Any, message: Callable[[], Any] | None, is_exact: bool
+) -> None:
+    """`assert test, message()`; where that is not exact, the function itself says more."""
 
     def fail() -> None:
+        if not is_exact:
+            interpreter.raise_(TracedError(AssertionError, (), is_exact=False))
+            return
         args = () if message is None else (message(),)
         interpreter.raise_(make_error(interpreter, AssertionError, args, {}))
 

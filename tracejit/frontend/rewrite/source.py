@@ -22,6 +22,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError, Where
+from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
 from tracejit.locks import short_lock
 
 __all__ = [
@@ -78,6 +79,8 @@ class Definition:
     flags: int
     file: str
     imported: tuple[str, ...]
+    #: Whether what runs is this with assertions that say more.
+    has_rewritten_asserts: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,16 @@ def find_definition(function: FunctionType) -> Definition:
                 definition = Definition(node, class_name, flags, code.co_filename, imported)
                 if _is_source(definition, code):
                     return definition
+        if has_rewritten_asserts(code):
+            for node, class_name, imported in _whole_file(code, lines):
+                flags = code.co_flags & _FUTURE_FLAGS
+                definition = Definition(
+                    node, class_name, flags, code.co_filename, imported, has_rewritten_asserts=True
+                )
+                compiled = _compiled(definition, code)
+                same = (same_code(x, code) for x in rewritten_code_of(function, lines))
+                if compiled is not None and any(same):
+                    return definition
     raise TraceError("TJ007", f"the source of {function.__qualname__} is not what runs", where)
 
 
@@ -130,20 +143,25 @@ def note_definition(code: CodeType, definition: Definition) -> None:
 
 
 def _is_source(definition: Definition, code: CodeType) -> bool:
+    compiled = _compiled(definition, code)
+    return compiled is not None and same_code(compiled, code)
+
+
+def _compiled(definition: Definition, code: CodeType) -> CodeType | None:
+    """What a definition compiles to where `code` stands; None where it cannot be that of `code`."""
     node = definition.node
     if (node.name if isinstance(node, ast.FunctionDef) else "<lambda>") != code.co_name:
-        return False
+        return None
     for inner in ast.walk(node):
         if isinstance(inner, ast.ClassDef):
             place = Where(code.co_filename, inner.lineno, code.co_name)
             raise TraceError("TJ008", "class", place)
     try:
-        compiled = compile_definition(definition, plain(node), code.co_freevars)
+        return compile_definition(definition, plain(node), code.co_freevars)
     except (SyntaxError, ValueError):
-        return False
+        return None
     except RecursionError:
         raise too_deep(code) from None
-    return same_code(compiled, code)
 
 
 def too_deep(code: CodeType) -> TraceError:

@@ -107,7 +107,8 @@ class Statements(Expressions):
     def assertion(self, node: ast.Assert) -> Any:
         test = self.visit(node.test)
         message = self.constant(None) if node.msg is None else self.delayed(node.msg)
-        statement = self.statement(self.hook("assert_", test, message))
+        inexact = [self.constant(False)] if self.definition.has_rewritten_asserts else []
+        statement = self.statement(self.hook("assert_", test, message, *inexact))
         # The compiler drops it wherever Python is run without assertions.
         return self.at(ast.If(self.load("__debug__"), [statement], []))
 
