@@ -245,3 +245,15 @@ def test_a_long_report_fits_a_screen(caplog: pytest.LogCaptureFixture) -> None:
 def test_equal_lines_of_a_report_are_one() -> None:
     assert merged(["a", "b", "a"]) == ["2 x a", "b"]
     assert at_most(["a", "b", "c"], 2, "letters") == ["a", "  ... and 2 more letters"]
+
+
+def test_what_is_measured_slower_than_numpy_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    report = tracejit.jit(lambda x: x).report()
+    report.measured(1e-3, 2e-3)
+    assert not caplog.records and "by plain NumPy 2 ms" in str(report)
+    slow = tracejit.jit(lambda x: x).report()
+    for _ in range(3):
+        slow.measured(3e-3, 2e-3)
+    (record,) = caplog.records
+    assert "a call takes 3 ms, by plain NumPy 2 ms: compiled code is slower" in record.getMessage()
+    assert record.levelname == "WARNING" and "is slower here" in str(slow)

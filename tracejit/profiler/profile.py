@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -88,7 +89,8 @@ class Profile:
         self.seconds = 0.0
         #: Calls, as (function, start, seconds), for traces.
         self.events: list[tuple[str, float, float]] = []
-        #: Seconds of the same calls by plain NumPy, where they were taken.
+        #: Seconds of one call, the first apart, and of it by plain NumPy, where they were taken.
+        self.call_seconds: float | None = None
         self.plain_seconds: float | None = None
 
     def __enter__(self) -> Profile:
@@ -290,20 +292,32 @@ def profile() -> Profile:
 def profile_call(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float = 0.2
 ) -> Profile:
-    """The profile of calls with copies of these arguments, for about so long; the first call, which
-    compiles, is one of them. Plain NumPy is timed beside it.
+    """The profile of a first call with copies of these arguments, which compiles, and of calls for
+    about so long after it. Plain NumPy is timed after them; what is slower is said in the log.
     """
     found = Profile()
-    end = time.perf_counter() + seconds
+    compiled = plain = math.inf
     with found:
+        _seconds(function, args, kwargs)
+        end = time.perf_counter() + seconds
         while True:
-            given = copy.deepcopy((args, kwargs))
-            function(*given[0], **given[1])
+            compiled = min(compiled, _seconds(function, args, kwargs))
             if time.perf_counter() > end:
                 break
-    given = copy.deepcopy((args, kwargs))
+    end = time.perf_counter() + seconds
     with config.eager():
-        start = time.perf_counter()
-        function(*given[0], **given[1])
-        found.plain_seconds = time.perf_counter() - start
+        while True:
+            plain = min(plain, _seconds(function, args, kwargs))
+            if time.perf_counter() > end:
+                break
+    found.call_seconds, found.plain_seconds = compiled, plain
+    function.report().measured(compiled, plain)
     return found
+
+
+def _seconds(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    """Of a call with copies of these arguments."""
+    given = copy.deepcopy((args, kwargs))
+    start = time.perf_counter()
+    function(*given[0], **given[1])
+    return time.perf_counter() - start

@@ -26,6 +26,7 @@ from tracejit.cli.timing import Contender, measure
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.errors import FallbackWarning, GraphError
 from tracejit.ir.evaluate import type_of
+from tracejit.runtime.report.fitting import duration
 
 __all__ = ["add", "run"]
 
@@ -69,6 +70,9 @@ def run(options: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", FallbackWarning)
         contenders, changes = _contenders(call, peers)
         measure(contenders, options.rounds, changes)
+    plain, compiled = contenders[:2]
+    if plain.wall is not None and compiled.wall is not None:
+        call.compiled.report().measured(compiled.wall, plain.wall)
     data = _data(call, contenders, options)
     if options.json:
         print_json(data)
@@ -186,10 +190,10 @@ def _print(data: Any) -> None:
     rows = [
         (
             row["name"],
-            _time(row["cpu"]),
-            _time(row["wall"]),
+            _shown(row["cpu"]),
+            _shown(row["wall"]),
             "" if row["speedup"] is None else f"{row['speedup']:.2f} x",
-            _time(row["first_call"]),
+            _shown(row["first_call"]),
             row["note"],
         )
         for row in data["rows"]
@@ -200,10 +204,5 @@ def _print(data: Any) -> None:
         print("  ".join([cells[0].ljust(widths[0]), *line, cells[-1]]).rstrip())
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.{3 if seconds * factor < 1000 else 4}g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
+def _shown(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)

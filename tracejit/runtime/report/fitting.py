@@ -48,3 +48,11 @@ def source_runs(lines: Sequence[Line], most: int) -> list[tuple[Line, int]]:
     if len(runs) > most:
         runs.sort(key=lambda run: run[0].kind in _WELL)
     return runs
+
+
+def duration(seconds: float) -> str:
+    """Seconds in a unit that suits them, to three digits."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.{3 if seconds * factor < 1000 else 4}g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"

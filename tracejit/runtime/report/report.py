@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
-from tracejit.runtime.report.fitting import MOST_LINES, at_most, merged, source_runs
+from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tracejit.codegen.device.target import Trips
 
 __all__ = ["Compile", "Fallback", "Line", "Part", "Report"]
+
+_LOG = logging.getLogger("tracejit")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Report:
     `bailouts` counts calls of compiled code that were repeated eagerly, `repeats` how they ended.
     `errors` counts the exceptions of calls that were not compiled, since the trace raised them too.
     `parts` are loops and callees of eager runs that were compiled, or were to be.
+    `seconds_of_a_call` are those of compiled code and of plain NumPy, where they were measured.
     """
 
     function: str
@@ -112,6 +116,27 @@ class Report:
     repeats: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     parts: list[Part] = field(default_factory=list)
+    seconds_of_a_call: tuple[float, float] | None = None
+
+    def measured(self, compiled: float, plain: float) -> None:
+        """Note what a call takes compiled and as plain NumPy, in seconds; where that is slower, it
+        is said once, as a record of the log.
+        """
+        first = self.seconds_of_a_call is None
+        self.seconds_of_a_call = compiled, plain
+        if first and self._is_slower():
+            _LOG.warning("%s: %s", self.function, self._speed())
+
+    def _is_slower(self) -> bool:
+        compiled, plain = self.seconds_of_a_call or (0.0, 0.0)
+        # By less than what clocks in a profiled program take, or noise, is not said.
+        return not self.fallbacks and compiled > 1.1 * plain + 5e-6
+
+    def _speed(self) -> str:
+        compiled, plain = self.seconds_of_a_call or (0.0, 0.0)
+        text = f"a call takes {duration(compiled)}, by plain NumPy {duration(plain)}"
+        slower = ": compiled code is slower here; f.profile(...) names the lines"
+        return text + slower * self._is_slower()
 
     def add(self, fallback: Fallback) -> None:
         """Note a fallback, once for each place and reason."""
@@ -144,6 +169,7 @@ class Report:
         problems = [*self._fallback_lines(), *self._run_lines()]
         head = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
         stages = self._stage_lines()
+        stages += [f"  measured  {self._speed()}"] if self.seconds_of_a_call else []
         whole = [*head, *compiles, *stages, *problems, *self._source_lines(len(self.lines))]
         if len(whole) <= MOST_LINES:
             return "\n".join(whole)
