@@ -77,6 +77,17 @@ def test_each_line_and_each_function_has_its_own() -> None:
     assert [w.lineno for w in found] == [first, second, first]
 
 
+def test_functions_made_anew_at_each_call_are_in_the_log_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("default")
+        for _ in range(5):
+            tracejit.grad(fallback_samples.energy)(X)
+            tracejit.jit(fallback_samples.one_of_two)(X, None)
+    assert [r.getMessage().split()[0] for r in caplog.records] == ["grad(energy)", "one_of_two"]
+
+
 def test_threads_give_one_warning_together() -> None:
     f = tracejit.jit(fallback_samples.tries)
     start = threading.Barrier(6)
@@ -154,7 +165,7 @@ def test_the_registry_is_that_of_the_users_module() -> None:
         warnings.showwarning = lambda *args, **kwargs: None
         tracejit.jit(fallback_samples.by_a_helper)(X)
     keys = [key for key in registry if isinstance(key, tuple)]
-    assert [key[1] for key in keys] == [FallbackWarning]
+    assert [key[1] for key in keys] == [FallbackWarning, logging.getLogger("tracejit")]
     registry.clear()
 
 

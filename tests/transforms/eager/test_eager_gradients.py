@@ -94,8 +94,6 @@ def _slopes(f: Any, x: Any) -> Any:
 
 
 def test_code_that_knows_no_tracers_asks_for_classes() -> None:
-    """Functions of this file have no source: pytest has rewritten them."""
-
     @functools.singledispatch
     def scaled(x: Any) -> Any:
         raise AssertionError(type(x))

@@ -66,6 +66,7 @@ _READING = frozenset("choose clip compress dot repeat searchsorted take".split()
 #: Builtins that show or keep values.
 _SHOWN: tuple[Any, ...] = (print, ascii, bin, bytes, chr, hex, oct, ord, bytearray, memoryview)
 _CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
+_SINGLE_DISPATCH = functools.singledispatch(lambda: None).__code__
 _cached = functools.lru_cache(lambda: None)
 _ITERTOOLS = "dropwhile filterfalse starmap takewhile"
 _BISECT = "bisect bisect_left bisect_right insort insort_left insort_right"
@@ -261,6 +262,8 @@ class EagerInterpreter:
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
+        if f.__code__ is _SINGLE_DISPATCH:
+            return functools.partial(self._dispatched, f)
         if _is_library(f) and f not in FORMS:
             known = _top(f) in (*_GENERIC, "tracejit")
             return f if known else functools.partial(_opaque, f)
@@ -320,6 +323,11 @@ class EagerInterpreter:
         if callable(kwargs.get(name)):
             kwargs[name] = self.callee(kwargs[name])
         return f(*given, **kwargs)
+
+    def _dispatched(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call of what `functools.singledispatch` has made."""
+        chosen = self.callee(f.dispatch(_type(args[0]))) if args else f
+        return chosen(*args, **kwargs)
 
     def _with_cache(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A function with a cache, which must not keep what belongs to one run."""

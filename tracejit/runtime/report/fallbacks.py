@@ -112,18 +112,22 @@ class Fallbacks:
         text = f"{self._report.function} runs {self._how}: {fallback}"
         try:
             names = self._namespace(place.file)
+            registry = names.setdefault("__warningregistry__", {})
             warnings.warn_explicit(
                 FallbackWarning(text, fallback.code, fallback.reason, fallback.where),
                 None,
                 place.file,
                 place.line,
                 names.get("__name__") or "<unknown>",
-                names.setdefault("__warningregistry__", {}),
+                registry,
             )
         except BaseException:
             del self._told[key]
             raise
-        _LOG.warning("%s", text)
+        # As often as the default filter shows the warning: functions made anew at each call of an
+        # eager one say the same. Python empties the registry when filters change.
+        if registry.setdefault((text, _LOG, place.line), first) is first:
+            _LOG.warning("%s", text)
 
     def log_compile(self, c: Compile) -> None:
         """A record at the level DEBUG: what was compiled, why, and how long it took."""
