@@ -259,7 +259,7 @@ def test_graphs_have_the_primitives_of_control_flow_in_scopes_of_lines(tmp_path:
     flat, trace = (nodes_of(event[4]) for event in events_of(tmp_path)[1:])
     ops = {node["op"] for node in flat.values()}
     assert {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Tanh"} <= ops
-    assert "WhileLoop" in {node["op"] for node in trace.values()}
+    assert "While" in {node["op"] for node in trace.values()}
     for nodes in (flat, trace):
         for node in nodes.values():
             for source in node["inputs"]:

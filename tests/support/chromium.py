@@ -63,8 +63,8 @@ class Browser:
                 self.errors.append(message["params"]["entry"]["text"])
         return message
 
-    def open(self, path: Path, width: int = 1500, height: int = 900) -> None:
-        """Load a file and wait until its scripts have run."""
+    def open(self, path: Path | str, width: int = 1500, height: int = 900) -> None:
+        """Load a file, or what a URL names, and wait until its scripts have run."""
         self._send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -72,7 +72,8 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
-        self._send("Page.navigate", url=path.resolve().as_uri())
+        url = path if isinstance(path, str) else path.resolve().as_uri()
+        self._send("Page.navigate", url=url)
         while self.run("document.readyState") != "complete":
             pass
 

@@ -23,6 +23,23 @@ __all__ = ["graph_def"]
 #: DataType: DT_INVALID for what TensorFlow has no name for.
 _TYPES = {"f32": 1, "f64": 2, "i32": 3, "u8": 4, "i16": 5, "i8": 6, "c64": 8, "i64": 9, "b1": 10}
 _TYPES |= {"u16": 17, "c128": 18, "f16": 19, "u32": 22, "u64": 23}
+#: Operations that have another name in TensorFlow than in NumPy, where camel case is not all.
+_NAMES = dict(
+    pair.split("=")
+    for pair in """
+    absolute=Abs add=AddV2 arccos=Acos arccosh=Acosh arcsin=Asin arcsinh=Asinh arctan=Atan
+    arctan2=Atan2 arctanh=Atanh argmax=ArgMax argmin=ArgMin check=Assert cond=If conjugate=Conj
+    constant=Const contract=Einsum determinant=MatrixDeterminant divide=RealDiv expit=Sigmoid
+    floor_divide=FloorDiv floordiv=FloorDiv gammaln=Lgamma gather=GatherV2 host_call=PyFunc
+    inv=MatrixInverse iota=Range isfinite=IsFinite isinf=IsInf isnan=IsNan lu_factor=Lu
+    make_complex=Complex matmul=BatchMatMulV2 mod=FloorMod multiply=Mul negative=Neg power=Pow
+    print_text=PrintV2 psi=Digamma reduce_all=All reduce_any=Any reduce_max=Max reduce_min=Min
+    reduce_prod=Prod reduce_sum=Sum remainder=FloorMod scatter=ScatterNd select=SelectV2
+    slice=StridedSlice solve=MatrixSolve stack_new=StackV2 stack_pop=StackPopV2
+    stack_push=StackPushV2 subtract=Sub triangular_solve=MatrixTriangularSolve true_positions=Where
+    truediv=RealDiv while_loop=While
+    """.split()
+)
 #: Attributes whose names are TensorFlow's own.
 _ATTRIBUTES = {"enter": {"frame": "frame_name", "constant": "is_constant"}}
 
@@ -34,11 +51,7 @@ def graph_def(
 
     Raises TraceError where the call cannot be traced, ValueError for a stage that is no graph.
     """
-    lowered = jit(function).lower(*args, **kwargs)
-    graph = lowered.dataflow if stage == "dataflow" else lowered.graphs.get(stage)
-    if graph is None:
-        known = ", ".join((*lowered.graphs, "dataflow"))
-        raise ValueError(f"{stage!r} is no stage that is a graph; there are {known}")
+    graph = jit(function).lower(*args, **kwargs).graph(stage)
     drawing = _Drawing()
     drawing.add_graph(graph)
     return b"".join(bytes_field(1, node.encoded()) for node in drawing.nodes) + bytes_field(
@@ -85,8 +98,9 @@ class _Drawing:
             texts = {names.get(k, k): _text(a) for k, a in node.attrs.items()}
             if where is not None:
                 texts["source"] = _text(f"{where}: {where.source()}")
-            operation = "".join(part.capitalize() for part in node.op.name.split("_"))
-            name = self._add(name, operation, node.inputs, node.outputs, texts, sources)
+            name = self._add(
+                name, _operation(node.op.name), node.inputs, node.outputs, texts, sources
+            )
             for region in node.regions:
                 self.add_graph(region, f"{name}/{_plain(region.name)}/")
 
@@ -139,6 +153,12 @@ class _NodeDef(NamedTuple):
         for key, attribute in attributes.items():
             out += bytes_field(5, bytes_field(1, key) + bytes_field(2, attribute))
         return out
+
+
+def _operation(name: str) -> str:
+    """What TensorFlow calls an operation, of arrays or of Python's numbers."""
+    name = name.removeprefix("py_")
+    return _NAMES.get(name) or "".join(part.capitalize() for part in name.split("_"))
 
 
 def _place(where: Where | None) -> str:

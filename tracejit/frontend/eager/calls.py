@@ -66,7 +66,7 @@ _READING = frozenset("choose clip compress dot repeat searchsorted take".split()
 #: Builtins that show or keep values.
 _SHOWN: tuple[Any, ...] = (print, ascii, bin, bytes, chr, hex, oct, ord, bytearray, memoryview)
 _CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
-_SINGLE_DISPATCH = functools.singledispatch(lambda: None).__code__
+_SINGLE_DISPATCH: Any = functools.singledispatch(lambda _: None)
 _cached = functools.lru_cache(lambda: None)
 _ITERTOOLS = "dropwhile filterfalse starmap takewhile"
 _BISECT = "bisect bisect_left bisect_right insort insort_left insort_right"
@@ -262,7 +262,7 @@ class EagerInterpreter:
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
-        if f.__code__ is _SINGLE_DISPATCH:
+        if f.__code__ is _SINGLE_DISPATCH.__code__:
             return functools.partial(self._dispatched, f)
         if _is_library(f) and f not in FORMS:
             known = _top(f) in (*_GENERIC, "tracejit")

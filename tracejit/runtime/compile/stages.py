@@ -559,6 +559,15 @@ class Lowered:
             work=_work(self.traced.graph),
         )
 
+    def graph(self, stage: str) -> Graph | DataflowGraph:
+        """The graph of a stage. Raises ValueError for a stage that is no graph."""
+        if stage == "dataflow":
+            return self.dataflow
+        if stage not in self.graphs:
+            known = ", ".join((*self.graphs, "dataflow"))
+            raise ValueError(f"{stage!r} is no stage that is a graph; there are {known}")
+        return self.graphs[stage]
+
     @property
     def stages(self) -> list[str]:
         """The names that `text` takes."""
