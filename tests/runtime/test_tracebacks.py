@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import pdb
 import signal
 import traceback
@@ -127,6 +128,45 @@ def test_post_mortem_is_in_the_failing_frame() -> None:
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     assert at > 0 and tb is not None and np.array_equal(tb.tb_frame.f_locals["doubled"], SHORT * 2)
+
+
+def nested(x: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        j = 0
+        while j < n:  # the loop
+            total += np.sin(x[j % 3]) * i
+            j += 1
+    return total
+
+
+def scalars(n: Any) -> Any:
+    total = 0
+    for i in range(n):  # the loop
+        total = (total * 3 + i) % 1_000_003
+    return total
+
+
+@pytest.mark.parametrize(("function", "args"), [(nested, (np.ones(3),)), (scalars, ())])
+def test_an_interrupt_names_the_line_of_its_loop(function: Any, args: tuple[Any, ...]) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    f = tracejit.jit(function, strict=True)
+    for n in (3, 4, 10**5):
+        f(*args, n if function is scalars else min(n, 100))
+    before = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        with pytest.raises(KeyboardInterrupt) as info:
+            f(*args, 10**10)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    last = info.traceback[-1]
+    assert len(info.traceback) == 2 and last.name == function.__name__
+    assert "# the loop" in linecache.getline(str(last.path), last.lineno + 1)
+    assert f(*args, 3) == function(*args, 3)
 
 
 def test_an_interrupted_compile_is_done_again() -> None:

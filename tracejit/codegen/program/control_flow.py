@@ -21,7 +21,7 @@ from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.program.views import name_view
-from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
+from tracejit.codegen.support.interrupts import LIGHT_PERIOD, place_bytes, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
@@ -184,7 +184,7 @@ class Flow:
             fb.line(f"store i64 {left}, ptr {state}")
             go_on, poll = fb.fresh_label("next"), fb.fresh_label("poll")
             fb.cond_br(fb.emit(f"icmp sgt i64 {left}, 0"), go_on, poll)
-            self.poll(poll)
+            self.poll(poll, after)
             fb.br(go_on)
             fb.block(go_on)
         for phi, register in given:
@@ -251,7 +251,7 @@ class Flow:
             phi.incoming.append((register, fb.label))
         poll = fb.fresh_label("poll")
         fb.cond_br(fb.emit(f"icmp ne i64 {left}, 0"), self.labels[head], poll)
-        self.poll(poll)
+        self.poll(poll, head)
         for kept, (_, register) in zip(outer, given, strict=True):
             kept.incoming.append((register, fb.label))
         fb.br(again)
@@ -263,13 +263,15 @@ class Flow:
             self.state = fb.alloca("[4 x i64]", 8, "zeroinitializer")
         return self.state
 
-    def poll(self, label: str) -> None:
-        """A block that polls."""
+    def poll(self, label: str, head: int) -> None:
+        """A block that polls, of the loop that begins with a section."""
         e, fb = self.e, self.e.fb
-        e.module.declare_line("declare i32 @tj_poll(ptr) cold")
+        e.module.declare_line("declare i32 @tj_poll(ptr, ptr) cold")
         e.symbols["tj_poll"] = poll_address()
         fb.block(label)
-        status = fb.emit(f"call i32 @tj_poll(ptr {self.poll_state()})")
+        places = (node.where for node in e.graph.sections[head].nodes if node.where is not None)
+        place = e.module.add_bytes("tj_place", place_bytes(next(places, None)))
+        status = fb.emit(f"call i32 @tj_poll(ptr {self.poll_state()}, ptr {place})")
         leave_if(e, fb.emit(f"icmp ne i32 {status}, 0"))
 
 

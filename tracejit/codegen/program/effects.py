@@ -9,13 +9,11 @@ left. All these functions give `DONE`, `BAIL` or `LEAVE`.
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import itertools
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from types import CodeType
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,9 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host_arrays import array_at
 from tracejit.codegen.program.host_calls import slot_count
-from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.support.pending_exception import raised_at, set_pending
 from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
-from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
@@ -104,7 +101,7 @@ class _Raise(_Site):
             given = [np.array(x) if isinstance(x, np.ndarray) else x for x in self.read(slots)]
         except Exception:
             return BAIL
-        set_pending(_raised(op.exception([None, *given], self.node.attrs), self.node.where))
+        set_pending(raised_at(op.exception([None, *given], self.node.attrs), self.node.where))
         return LEAVE
 
 
@@ -158,31 +155,6 @@ def _array(
     t: ArrayType, strides: tuple[Dim, ...] | None, address: int, sizes: dict[str, int]
 ) -> np.ndarray[Any, Any]:
     return array_at(t, address, sizes, strides)
-
-
-def _raised(error: BaseException, where: Where | None) -> BaseException:
-    """`error` as if it had been raised at a place of the user's program."""
-    if where is None:
-        return error
-    names = {"error": error}
-    try:
-        exec(_raise_code(where.file, where.line, where.function or "?"), names)
-    except BaseException as e:
-        assert e.__traceback__ is not None
-        names.clear()
-        return e.with_traceback(e.__traceback__.tb_next)
-    raise AssertionError("an exception was not raised")
-
-
-@lru_cache(maxsize=256)
-def _raise_code(file: str, line: int, function: str) -> CodeType:
-    """Code that raises the exception `error` on a line of a file."""
-    text = Where(file, line).source()
-    place = {"lineno": line, "end_lineno": line, "col_offset": 0, "end_col_offset": len(text)}
-    name = ast.Name("error", ast.Load(), **place)
-    module = ast.Module([ast.Raise(name, None, **place)], [])
-    code: CodeType = compile(module, file, "exec")
-    return code.replace(co_name=function, co_qualname=function)
 
 
 def _output_end(printed: int, *_: int) -> int:

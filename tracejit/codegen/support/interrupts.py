@@ -1,11 +1,12 @@
-"""Long loops look for signals: `i32 tj_poll(ptr state)`, called at back edges now and then.
+"""Long loops look for signals: `i32 tj_poll(ptr state, ptr place)`, called at back edges at times.
 
 A loop counts down and polls at 0. The poll reads a clock; where some milliseconds have passed it
 takes the GIL, lets other threads run, and asks CPython whether a signal has come. It returns 0, or
 1 where the program must leave: the exception (KeyboardInterrupt, or whatever the user's handler
 raises) is pending then. `state` is four i64, zero at first: how many iterations of a loop with
 array operations are left until the next poll, the times of the last poll and of the last look, and
-how many iterations there were between polls.
+how many iterations there were between polls. `place` is that of the loop, from which the exception
+is seen to come: see `place_bytes`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import time
 from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.support.pending_exception import raised_at, set_pending
+from tracejit.errors import Where
 from tracejit.locks import once
 
-__all__ = ["LIGHT_PERIOD", "poll_address"]
+__all__ = ["LIGHT_PERIOD", "place_bytes", "poll_address"]
 
 #: Iterations between polls of a loop that only computes scalars.
 LIGHT_PERIOD = 4096
@@ -39,7 +41,7 @@ _PYTHON = {
 }
 
 _TEXT = f"""
-define i32 @tj_poll(ptr %state) {{
+define i32 @tj_poll(ptr %state, ptr %place) {{
 entry:
   %polled = getelementptr i64, ptr %state, i64 1
   %looked = getelementptr i64, ptr %state, i64 2
@@ -80,12 +82,12 @@ look:
   %gil = call i32 @PyGILState_Ensure()
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)
-  %status = call i32 @tj_interrupted()
+  %status = call i32 @tj_interrupted(ptr %place)
   call void @PyGILState_Release(i32 %gil)
   ret i32 %status
 }}
 
-define internal i32 @tj_interrupted() {{
+define internal i32 @tj_interrupted(ptr %place) {{
 entry:
   %type = alloca ptr
   %value = alloca ptr
@@ -98,7 +100,7 @@ raised:
   call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
   call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %trace)
   %exception = load ptr, ptr %value
-  call void @tj_set_pending(ptr %exception)
+  call void @tj_set_pending(ptr %exception, ptr %place)
   call void @Py_DecRef(ptr %exception)
   %its_type = load ptr, ptr %type
   call void @Py_DecRef(ptr %its_type)
@@ -150,14 +152,29 @@ def _address(function: Any) -> int:
     return address
 
 
+def place_bytes(where: Where | None) -> bytes:
+    """A place in the program for `tj_poll`: what it is made of, a line for each, none if empty."""
+    if where is None:
+        return b"\0"
+    text = f"{where.file}\n{where.line}\n{where.function or ''}"
+    return text.encode("utf-8", "surrogateescape") + b"\0"
+
+
+def _interrupted(exception: BaseException, place: bytes) -> None:
+    if place:
+        file, line, function = place.decode("utf-8", "surrogateescape").rsplit("\n", 2)
+        exception = raised_at(exception, Where(file, int(line), function))
+    set_pending(exception)
+
+
 @once
 def _library() -> Library:
-    callback = ctypes.CFUNCTYPE(None, ctypes.py_object)(set_pending)
+    callback = ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_char_p)(_interrupted)
     clock, symbols = _clock()
     symbols |= {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
     symbols["tj_set_pending"] = _address(callback)
     declared = [f"declare {result} @{name}({given})" for name, (result, given) in _PYTHON.items()]
-    text = "\n".join([*declared, "declare void @tj_set_pending(ptr)", clock, _TEXT])
+    text = "\n".join([*declared, "declare void @tj_set_pending(ptr, ptr)", clock, _TEXT])
     names = ["tj_poll"]
     return load_object(object_code(text, glue=True), symbols, names, keep=callback)
 
