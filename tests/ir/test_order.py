@@ -24,6 +24,8 @@ from tracejit.ir.kernel import For, Load, Param, Reduce, Store, Target, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.order import LANES, STRIDED_BLOCK, VECTOR_BLOCK, ordered_reduce, reduction_order
 
+pytestmark = pytest.mark.sampled(2)
+
 ORDERS = [(LANES, VECTOR_BLOCK), (1, STRIDED_BLOCK), (8, 8), (4, 32), (1, 1)]
 LENGTHS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 511, 512, 513, 1000, 1024, 3 * 512, 7 * 512 + 5]
 

@@ -13,6 +13,8 @@ from scipy import special
 import tracejit
 from tracejit import nn
 
+pytestmark = pytest.mark.sampled(2)
+
 RNG = np.random.default_rng(0)
 
 

@@ -12,6 +12,8 @@ import pytest
 
 import tracejit
 
+pytestmark = pytest.mark.sampled(2)
+
 X = np.array([1.0, 2.0, 3.0])
 Pair = namedtuple("Pair", "w rest")
 

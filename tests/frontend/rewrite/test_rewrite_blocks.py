@@ -23,6 +23,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 
+pytestmark = pytest.mark.sampled(2)
+
 INTS = (-1, 0, 1, 2, 3, 5)
 
 

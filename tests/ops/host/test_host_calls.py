@@ -25,6 +25,8 @@ from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.runtime.dataflow.executor import run_dataflow
 
+pytestmark = pytest.mark.sampled(2)
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 5))
 Y = RNG.normal(size=(8, 8))
