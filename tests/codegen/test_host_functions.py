@@ -15,8 +15,8 @@ import scipy.special
 
 import tracejit
 from tests.support.compare import assert_same
-from tracejit.codegen.program import host_functions
-from tracejit.codegen.program.host_calls import PATIENCE, HostCallSite
+from tracejit.codegen.program.host import functions as host_functions
+from tracejit.codegen.program.host.calls import PATIENCE, HostCallSite
 from tracejit.codegen.support import host_call_text
 from tracejit.codegen.support.host_call_text import held_results
 from tracejit.frontend.interpreter import library

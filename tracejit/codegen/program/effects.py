@@ -1,7 +1,7 @@
 """Ops with effects become calls of Python: what is printed and raised is made there.
 
 A program calls the methods `call` of sites by `support/python_calls.py`. The slots are those of
-`host_calls.py`: the operands, then the sizes that they mention; a `raise_error` leaves its
+`host/calls.py`: the operands, then the sizes that they mention; a `raise_error` leaves its
 exception pending. What a run has printed is known by a number, 0 at first: `_output_end` writes it
 at the end of the run, and `_output_left` keeps it for whoever called the program, where the run is
 left. All these functions give `DONE`, `BAIL` or `LEAVE`.
@@ -20,8 +20,8 @@ import numpy as np
 
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.host_arrays import array_at
-from tracejit.codegen.program.host_calls import slot_count
+from tracejit.codegen.program.host.arrays import array_at
+from tracejit.codegen.program.host.calls import slot_count
 from tracejit.codegen.support.pending_exception import raised_at, set_pending
 from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE

@@ -23,8 +23,8 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.control_flow import Flow
 from tracejit.codegen.program.copies import Transfer, transfer_all
 from tracejit.codegen.program.effects import emit_output_end, emit_output_left
-from tracejit.codegen.program.host_calls import HostCallSite
-from tracejit.codegen.program.host_results import emit_held_left
+from tracejit.codegen.program.host.calls import HostCallSite
+from tracejit.codegen.program.host.results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.nodes import emit_node
 from tracejit.codegen.program.random.rng_state import emit_drawn_back, emit_drawn_end

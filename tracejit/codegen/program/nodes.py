@@ -12,7 +12,7 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.effects import emit_effect
 from tracejit.codegen.program.exits import holding
-from tracejit.codegen.program.host_results import emit_host_call
+from tracejit.codegen.program.host.results import emit_host_call
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
 from tracejit.codegen.program.random.draws import emit_draw

@@ -5,7 +5,7 @@ inputs (arrays: data pointer; scalars: their bits, two slots), the sizes it ment
 outputs (arrays: data pointer; scalars: two slots that the call writes to).
 
 `HostCallSite` is the general way: it looks at the slots and evaluates the op. After some calls it
-prepares a function, which `host_functions.py` makes: for all sizes where these are the sizes of
+prepares a function, which `functions.py` makes: for all sizes where these are the sizes of
 dense arrays only, else for the present ones once they have come often. In the former case words
 with sizes and strides follow the slots, and one that is not 0 where a size is unusual.
 """
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.program.host_arrays import Staying, byte_strides, reader, scalar_at
-from tracejit.codegen.program.host_functions import make_function, settle, ufunc_of
+from tracejit.codegen.program.host.arrays import Staying, byte_strides, reader, scalar_at
+from tracejit.codegen.program.host.functions import make_function, settle, ufunc_of
 from tracejit.codegen.support.host_call_text import HostSite
 from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols

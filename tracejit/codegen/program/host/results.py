@@ -1,6 +1,6 @@
 """Host calls in a program: run first, bind sizes, make room, then copy the arrays of the result.
 
-The slots are those of `host_calls.py`. The call writes the scalars among its results to them, the
+The slots are those of `calls.py`. The call writes the scalars among its results to them, the
 sizes that it binds included, and the addresses of the arrays, which a word of the activation holds
 until they are copied; where the program is left in between, `emit_held_left` lets go of them.
 """
@@ -14,8 +14,8 @@ from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python, leave_if
-from tracejit.codegen.program.host_calls import HostCallSite, slot_count
-from tracejit.codegen.program.host_functions import ufunc_of
+from tracejit.codegen.program.host.calls import HostCallSite, slot_count
+from tracejit.codegen.program.host.functions import ufunc_of
 from tracejit.codegen.program.random.rng_state import emit_drawn_word, save_state
 from tracejit.codegen.program.random.stream_claims import emit_begin, is_claimed, stream_of
 from tracejit.codegen.support.host_call_text import host_address
