@@ -52,6 +52,11 @@ def test_real_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert np.array_equal(read_png(tmp_path / "before.png"), photo)
     want = demo_programs.develop(photo, demo_programs.gaussian_weights(2.0), 0.6, 0.8)
     assert np.array_equal(read_png(tmp_path / "after.png"), want)
+    difference = np.abs(want.astype(int) - photo)
+    assert np.array_equal(read_png(tmp_path / "difference.png"), difference)
+    page = (tmp_path / "demo.html").read_text()
+    assert page.count("data:image/png;base64,") == 3 and page.count('class="tracejit"') == 4
+    assert "develop" in (tmp_path / "code.html").read_text()
     for name in ("unsharp mask", "logistic-regression", "nearest centroid", "Black-Scholes"):
         assert name in printed
 

@@ -8,6 +8,7 @@ import argparse
 import statistics
 import sys
 import time
+import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 import tracejit
 from tracejit.demo import data, programs
+from tracejit.demo.page import page
 from tracejit.monitor.bars import bar
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -39,12 +41,12 @@ class Outcome:
     """What a run of a program found; times in seconds, `problem` None where the answers agree."""
 
     program: Demo
+    compiled: Any
     first_call: float
     numpy: float
-    compiled: float
+    seconds: float
     result: Any
     problem: str | None
-    report: str
 
 
 def photo_program(picture: Any) -> Demo:
@@ -138,8 +140,7 @@ def run(program: Demo, rounds: int) -> Outcome:
             times[j].append(timed((program.function, compiled)[j])[0])
     numpy_time, compiled_time = (statistics.median(each) for each in times)
     problem = disagreement(program, want, got)
-    report = str(compiled.report())
-    return Outcome(program, first_call, numpy_time, compiled_time, got, problem, report)
+    return Outcome(program, compiled, first_call, numpy_time, compiled_time, got, problem)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -149,8 +150,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
         (
             o.program.name,
             f"{o.numpy * 1e3:.2f} ms",
-            f"{o.compiled * 1e3:.2f} ms",
-            f"{o.numpy / o.compiled:.1f} x",
+            f"{o.seconds * 1e3:.2f} ms",
+            f"{o.numpy / o.seconds:.1f} x",
             f"{o.first_call * 1e3:.0f} ms",
             "NO" if o.problem else o.program.agreement,
             o.program.answer(o.result),
@@ -168,11 +169,30 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def write(out: Path, picture: Any, outcomes: Sequence[Outcome]) -> Path:
+    """Write the pictures, the page of the first program's code, and the page with all; its path."""
+    out.mkdir(parents=True, exist_ok=True)
+    photo = outcomes[0]
+    difference = np.abs(photo.result.astype(np.int16) - picture).astype(np.uint8)
+    pictures = (("before", picture), ("after", photo.result), ("difference", difference))
+    for name, pixels in pictures:
+        data.write_png(out / f"{name}.png", pixels)
+    photo.compiled.view().save(out / "code.html")
+    files = [(name, out / f"{name}.png") for name, _ in pictures]
+    times = [(o.program.name, o.numpy, o.seconds) for o in outcomes]
+    found = out / "demo.html"
+    found.write_text(page(files, times, "code.html"), encoding="utf-8")
+    return found
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What the demo takes."""
-    parser.add_argument("--out", type=Path, default=Path("tracejit-demo"), help="for the pictures")
+    parser.add_argument(
+        "--out", type=Path, default=Path("tracejit-demo"), help="for the page and the pictures"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="timed turns (default: 9)")
     parser.add_argument("--quick", action="store_true", help="three turns, fewer options")
+    parser.add_argument("--no-open", action="store_true", help="do not show the page in a browser")
     parser.add_argument("--report", action="store_true", help="what the compiler says of each")
 
 
@@ -195,15 +215,15 @@ def main(options: argparse.Namespace) -> int:
     print(f"\n{table(outcomes)}\nmedians of {rounds} turns, NumPy and compiled alternating\n")
     if options.report:
         for outcome in outcomes:
-            print(f"{outcome.program.name}\n{outcome.report}\n")
-
-    options.out.mkdir(parents=True, exist_ok=True)
-    pictures = (("before.png", picture), ("after.png", outcomes[0].result))
-    for name, pixels in pictures:
-        data.write_png(options.out / name, pixels)
-    print(f"wrote {' and '.join(str(options.out / name) for name, _ in pictures)}")
+            print(f"{outcome.program.name}\n{outcome.compiled.report()}\n")
 
     problems = [(o.program.name, o.problem) for o in outcomes if o.problem]
     for name, problem in problems:
         print(f"DISAGREES: {name}: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    if problems:
+        return 1
+    found = write(options.out, picture, outcomes)
+    print(f"wrote {found}, with before.png, after.png, difference.png and code.html beside it")
+    if sys.stdout.isatty() and not options.no_open:
+        webbrowser.open(found.resolve().as_uri())
+    return 0
