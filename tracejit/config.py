@@ -110,6 +110,14 @@ def dump_dir() -> str | None:
     return os.environ.get("TRACEJIT_DUMP") or None
 
 
+def perf() -> str:
+    """How machine code is made known to Linux's `perf`: TRACEJIT_PERF=map, dump or 1 (both)."""
+    how = os.environ.get("TRACEJIT_PERF", "")
+    if how not in ("", "0", "1", "map", "dump"):
+        raise ValueError(f"TRACEJIT_PERF is one of 0, 1, map, dump, not {how!r}")
+    return how if how != "0" else ""
+
+
 def cuda_graphs() -> bool:
     """Whether loops on data of a device are to be CUDA graphs with conditional nodes."""
     return os.environ.get("TRACEJIT_CUDA_GRAPHS", "") not in ("", "0")

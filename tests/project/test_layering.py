@@ -115,6 +115,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "only a look at the compiler's stages needs it": {
+        "codegen.llvm.engine": ("codegen.llvm.perf",),
         "runtime.compile.specialize": ("runtime.compile.dump", "runtime.device.inspection"),
         "runtime.compile.stages": (
             "codegen.cuda.inspect",

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tracejit import config
 from tracejit.codegen.llvm.debug_info import assembly_places
 from tracejit.codegen.llvm.handles import Handle, handle
 from tracejit.locks import once
@@ -225,6 +226,7 @@ def compile_module(
     simplifycfg: bool = True,
     glue: str = "",
     keep: Any = None,
+    shown: Callable[[str], str] = str,
 ) -> Library:
     """Compile LLVM text and link it with `symbols` (name -> address).
 
@@ -232,7 +234,8 @@ def compile_module(
     `glue` is the text of a second module of the same library, such as a native entry, which is
     compiled fast rather than well; each module sees what the other defines with external linkage.
     Either text may be empty.
-    `keep` is held for as long as the library lives: what its symbols point to.
+    `keep` is held for as long as the library lives: what its symbols point to. `shown` is what
+    profilers are to call a function of the text.
     Raises CompileError if LLVM refuses the text or a symbol has no address.
     """
     modules = [_emit(part, simplifycfg) for part in _parts(ir_text)] if ir_text else []
@@ -244,7 +247,7 @@ def compile_module(
         if (address := _libm_symbol(name)) is not None:
             bound[name] = address
     try:
-        return load_object([code for code, _ in modules], bound, exports, keep=keep)
+        return load_object([code for code, _ in modules], bound, exports, keep=keep, shown=shown)
     except CompileError as error:
         # Some of these may be what the other module defines.
         unbound = sorted(undefined - bound.keys())
@@ -259,6 +262,7 @@ def load_object(
     exports: Iterable[str],
     *,
     keep: Any = None,
+    shown: Callable[[str], str] = str,
 ) -> Library:
     """Link object code that `object_code` made, in this process or an earlier one.
 
@@ -276,6 +280,10 @@ def load_object(
     except RuntimeError as error:
         raise CompileError(f"cannot link: {error}") from error
     linked = handle(lambda: compiler.api.unload(tracker))
+    if how := config.perf():
+        from tracejit.codegen.llvm.perf import note_code
+
+        note_code(how, objects, addresses, shown)
     return Library(name, linked, addresses, keep, sum(map(len, objects)))
 
 

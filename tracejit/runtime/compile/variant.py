@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracejit.codegen.llvm.engine import compile_module
-from tracejit.errors import GivenTwice, TraceError
+from tracejit.errors import GivenTwice, TraceError, Where
 from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
+from tracejit.ir.kernel import Stmt, inner_bodies, place_of
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
 from tracejit.runtime.call.binding import Form
@@ -102,6 +103,27 @@ class Variant:
         return compile_module("", symbols, exports, glue=glue, keep=(self.library, spec))
 
 
+def _shown(symbol: str, lowered: Lowered) -> str:
+    """What profilers call a function of a program: kernels by their lines."""
+    name, kernels = lowered.traced.graph.name, {k.name: k for k in lowered.program.kernels}
+    symbol = symbol.removesuffix(".part")  # of a kernel that threads share
+    if symbol not in kernels:
+        kind = "the call" if symbol.endswith("_entry") else "between kernels"
+        own = symbol.startswith(lowered.name)
+        return f"{name} ({kind})" if own else f"{name} ({symbol})"
+    places = sorted({(where.file, where.line) for where in _places(kernels[symbol].body)})
+    found = [str(Where(*place)) for place in places]
+    return f"{name} (kernel of {', '.join(found) or symbol})"
+
+
+def _places(body: Sequence[Stmt]) -> Iterator[Where]:
+    for stmt in body:
+        if (where := place_of(stmt)) is not None:
+            yield where
+        for inner in inner_bodies(stmt):
+            yield from _places(inner)
+
+
 def compile_variant(
     lowered: Lowered, arguments: TreeDef, call: EntrySpec | None, entry_name: str
 ) -> Variant:
@@ -121,6 +143,7 @@ def compile_variant(
         exports,
         glue=glue,
         keep=(program.keep, call or flat),
+        shown=lambda symbol: _shown(symbol, lowered),
     )
     results = make_results(lowered.traced)
     variant = Variant(lowered.traced, flat, arguments, lowered.name, library, results)
