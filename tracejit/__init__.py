@@ -9,6 +9,7 @@ compiled and why, and what was not.
 """
 
 import importlib
+import sys
 
 from tracejit import config, errors, tree
 from tracejit.api import (
@@ -74,7 +75,9 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("tracejit.profiler").profile
     if name == "load_ipython_extension":  # what `%load_ext tracejit` looks for
         return importlib.import_module("tracejit.notebook").load
-    raise AttributeError(f"module 'tracejit' has no attribute {name!r}")
+    # Python's own traceback says what was meant.
+    text = f"module 'tracejit' has no attribute {name!r}"
+    raise AttributeError(text, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

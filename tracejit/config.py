@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from tracejit.spelling import no_such
 
 __all__ = [
     "DEVICES",
@@ -55,6 +59,8 @@ fallback: str | None = None
 #: "short": exceptions of compiled functions show the user's lines, "full": the compiler's, too.
 #: None: what TRACEJIT_TRACEBACK says, and without it "short".
 traceback: str | None = None
+#: The values of these two.
+_VALUES = {"fallback": ("ignore", "warn", "error"), "traceback": ("short", "full")}
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
@@ -127,7 +133,7 @@ def device(name: str | None) -> str | None:
     """The device `name`, or what TRACEJIT_DEVICE says; None for the host. Raises ValueError."""
     found = name or os.environ.get("TRACEJIT_DEVICE") or "cpu"
     if found not in DEVICES:
-        raise ValueError(f"a device is one of {', '.join(DEVICES)}, not {found!r}")
+        raise ValueError(no_such("device", found, DEVICES))
     return None if found == "cpu" else found
 
 
@@ -187,12 +193,36 @@ def _quotas() -> Iterator[float]:
 
 def on_fallback() -> str:
     """ "ignore", "warn" or "error": by `fallback` or TRACEJIT_FALLBACK. Raises ValueError."""
-    mode = fallback or os.environ.get("TRACEJIT_FALLBACK") or "warn"
-    if mode not in ("ignore", "warn", "error"):
-        raise ValueError(f"TRACEJIT_FALLBACK is ignore, warn or error, not {mode!r}")
-    return mode
+    return fallback or _from_outside("fallback", "TRACEJIT_FALLBACK") or "warn"
 
 
 def has_full_tracebacks() -> bool:
     """Whether exceptions show the compiler's lines: by `traceback` or TRACEJIT_TRACEBACK."""
-    return (traceback or os.environ.get("TRACEJIT_TRACEBACK")) == "full"
+    return (traceback or _from_outside("traceback", "TRACEJIT_TRACEBACK")) == "full"
+
+
+def _from_outside(setting: str, variable: str) -> str | None:
+    value = os.environ.get(variable)
+    return _checked(value, setting, variable) if value else None
+
+
+def _checked(value: str, setting: str, name: str) -> str:
+    """The value of a setting that has a few. Raises ValueError for another one."""
+    known = _VALUES[setting]
+    if value not in known:
+        raise ValueError(no_such(f"value of {name}", repr(value), map(repr, known)))
+    return value
+
+
+class _Settings(ModuleType):
+    """This module: what is assigned is checked."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _VALUES and value is not None:
+            _checked(value, name, name)
+        elif name not in self.__dict__ and not name.startswith("__"):
+            raise AttributeError(no_such("setting", name, _VALUES))
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Settings

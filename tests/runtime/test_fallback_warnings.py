@@ -290,8 +290,8 @@ def test_settings(by_variable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         choose("warn")
         f(x), f(x)
     assert len(found) == 1
-    choose("loud")
-    with pytest.raises(ValueError, match="not 'loud'"):
+    with pytest.raises(ValueError, match="no value of .* 'loud'"):
+        choose("loud")
         f(x)
 
 
@@ -350,3 +350,16 @@ def test_a_script(options: list[str], variables: dict[str, str], ends: int, prin
     assert sum("FallbackWarning: tries runs eagerly" in line for line in lines) == printed
     if not ends:
         assert len(lines) == 2 * printed
+
+
+def test_settings_are_checked_when_they_are_assigned() -> None:
+    for name, value, error, said in (
+        ("fallback", "warm", ValueError, "no value of fallback 'warm'; did you mean 'warn'"),
+        ("traceback", "long", ValueError, "no value of traceback 'long'"),
+        ("falback", "warn", AttributeError, "no setting falback; did you mean fallback"),
+    ):
+        with pytest.raises(error, match=said):
+            setattr(tracejit.config, name, value)
+    assert tracejit.config.fallback in (None, "ignore", "warn", "error")
+    with pytest.raises(ValueError, match="no device cdua; did you mean cuda"):
+        tracejit.jit(fallback_samples.add, device="cdua")

@@ -295,8 +295,8 @@ def test_without_a_gpu_it_is_said_what_to_do() -> None:
 
 
 def test_a_device_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match="cpu, cuda, cuda-sim"):
-        tracejit.jit(twice, device="tpu")
+    with pytest.raises(ValueError, match="no device metal; there are cpu, cuda, cuda-sim"):
+        tracejit.jit(twice, device="metal")
 
 
 def test_the_environment_may_name_the_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,7 @@ from tracejit.runtime.call.entry_spec import (
 )
 from tracejit.runtime.call.signature import Specialization, specialize_captured
 from tracejit.shown import shown
+from tracejit.spelling import no_such
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
@@ -564,8 +565,7 @@ class Lowered:
         if stage == "dataflow":
             return self.dataflow
         if stage not in self.graphs:
-            known = ", ".join((*self.graphs, "dataflow"))
-            raise ValueError(f"{stage!r} is no stage that is a graph; there are {known}")
+            raise ValueError(no_such("stage with a graph", stage, [*self.graphs, "dataflow"]))
         return self.graphs[stage]
 
     @property
@@ -599,7 +599,7 @@ class Lowered:
             return self._device_text(stage)
         if stage == "asm":
             return assembly(self.program.text)
-        raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")
+        raise KeyError(no_such("stage", stage, self.stages))
 
     def _repr_html_(self) -> str:
         return shown(self)
