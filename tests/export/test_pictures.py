@@ -46,6 +46,7 @@ def test_boxes_and_arrows_are_those_of_both(stage: str, tmp_path: Path) -> None:
     groups = [g for g in picture.iter(f"{SVG}g") if g.find(f"{SVG}title") is not None]
     assert len(boxes) == len(groups) > 8
     assert len(arrows) == len([p for p in picture.iter(f"{SVG}path") if "marker-end" in p.attrib])
+    assert "x: f64[4], 32 bytes" in text
     labels = {t.text for t in picture.iter(f"{SVG}text")}
     expected = {"switch", "merge", "enter", "exit", "next_iteration"}
     assert expected <= labels if stage == "dataflow" else "while_loop: body" in labels

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 
 from tracejit.export.layout import Arrow, Box
 from tracejit.inspect.fusion_map import why_not_fused
 from tracejit.ir.dataflow import DataflowGraph, Frame
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import ArrayType
 
 __all__ = ["Picture", "dataflow_picture", "fused_picture"]
 
@@ -31,7 +33,7 @@ class _Drawer:
 
     def read(self, v: Value, key: Hashable) -> None:
         if v in self.maker:
-            self.arrows.append(Arrow(self.maker[v], key, f"{v.name}: {v.type}"))
+            self.arrows.append(Arrow(self.maker[v], key, _carried(v)))
         else:
             self.waiting.append((v, key))
 
@@ -52,9 +54,17 @@ class _Drawer:
     def finish(self) -> Picture:
         for v, key in self.waiting:
             if v in self.maker:
-                title = f"{v.name}: {v.type}"
-                self.arrows.append(Arrow(self.maker[v], key, title, back=True))
+                self.arrows.append(Arrow(self.maker[v], key, _carried(v), back=True))
         return self.boxes, self.arrows, self.clusters, self.nodes
+
+
+def _carried(v: Value) -> str:
+    """A value with its type, and an array of known size with its bytes."""
+    text = f"{v.name}: {v.type}"
+    if isinstance(v.type, ArrayType) and all(isinstance(n, int) for n in v.type.shape):
+        size = math.prod(n for n in v.type.shape if isinstance(n, int)) * v.type.dtype.itemsize
+        return f"{text}, {format(size, '_').replace('_', ' ')} bytes"
+    return text
 
 
 def _kind(node: Node) -> str:
@@ -95,9 +105,7 @@ def fused_picture(graph: Graph) -> Picture:
             for region in node.regions:
                 for v in region.outputs:
                     if v in d.maker and d.maker[v] != d.maker[node.outputs[0]] and node.outputs:
-                        d.arrows.append(
-                            Arrow(d.maker[v], d.maker[node.outputs[0]], f"{v.name}: {v.type}")
-                        )
+                        d.arrows.append(Arrow(d.maker[v], d.maker[node.outputs[0]], _carried(v)))
 
     _ends(d, graph.inputs, "argument")
     inside(graph, None)
