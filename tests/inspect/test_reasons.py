@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,37 @@ def test_arguments_stay_and_functions_need_not_be_decorated() -> None:
     assert all_reasons(whole, (X,)) == [] == tracejit.jit(whole).all_reasons(X)
     (reason,) = all_reasons(scaled(3.0), (X,), {"shift": 2.0})
     assert reason.where.source() == "time.sleep(0)"
+
+
+class Slow:
+    """Objects that are functions."""
+
+    def __call__(self, x: Any) -> Any:
+        time.sleep(0)
+        return x
+
+    def method(self, x: Any) -> Any:
+        y = x; time.sleep(0); return y  # fmt: skip # noqa: E702
+
+
+def logged(f: Any) -> Any:
+    """A decorator of the user's own."""
+
+    @functools.wraps(f)
+    def inner(*args: Any) -> Any:
+        time.sleep(1e-9)
+        return f(*args)
+
+    return inner
+
+
+def test_what_a_call_comes_to() -> None:
+    """Methods, objects, partial functions and what decorators wrap have their own statements."""
+    slow = Slow()
+    for f in (slow, slow.method, functools.partial(Slow.method, slow), logged(slow.method)):
+        found = {r.where.source() for r in all_reasons(f, (X,))}
+        assert any("time.sleep(0)" in text for text in found), f
+    assert any("1e-9" in text for text in found)
 
 
 def test_a_function_without_a_source() -> None:

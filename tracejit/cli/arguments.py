@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import linecache
 from collections.abc import Mapping
@@ -22,10 +23,17 @@ from tracejit.ir.types import (
     type_substitute,
 )
 
-__all__ = ["DEFAULT_SIZE", "evaluate_text", "example", "parse_args", "read_sizes"]
+__all__ = ["DEFAULT_SIZE", "evaluate_text", "example", "natural", "parse_args", "read_sizes"]
 
 #: The size that a symbol such as n in f64[n] stands for where --sizes does not say.
 DEFAULT_SIZE = 100
+
+
+def natural(text: str) -> int:
+    """A number from 0, as the type of an option."""
+    if not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0")
+    return int(text)
 
 
 def read_sizes(text: str) -> dict[str, int]:
@@ -34,6 +42,7 @@ def read_sizes(text: str) -> dict[str, int]:
         keywords = ast.parse(f"f({text})", mode="eval").body
         assert isinstance(keywords, ast.Call) and not keywords.args
         given = {k.arg or "**": ast.literal_eval(k.value) for k in keywords.keywords}
+        assert len(given) == len(keywords.keywords)
     except (SyntaxError, ValueError, AssertionError):
         raise Usage(f'--sizes cannot be read: {text!r}; write "n=8, m=3"') from None
     for name, size in given.items():
@@ -58,6 +67,8 @@ def parse_args(
     items = [*call.args, *(k.value for k in call.keywords)]
     if any(k.arg is None for k in call.keywords) or any(isinstance(x, ast.Starred) for x in items):
         raise Usage(f"--args takes no stars: {text!r}")
+    if len({k.arg for k in call.keywords}) < len(call.keywords):
+        raise Usage(f"--args: a keyword is given twice: {text!r}")
     types = [_type(item) for item in items]
     known = {
         name: DEFAULT_SIZE for t in types if isinstance(t, ArrayType) for name in type_sizes(t)
@@ -131,7 +142,7 @@ def evaluate_text(text: str, names: Mapping[str, Any], option: str) -> Any:
     linecache.cache[file] = (len(text), None, [text + "\n"], file)
     try:
         return eval(compile(text, file, "eval"), dict(names))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Usage(
             f"{option}: {text} is neither a type nor a value: {type(error).__name__}: {error}"
         ) from None

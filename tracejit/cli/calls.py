@@ -7,7 +7,7 @@ import contextlib
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MethodType
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from tracejit.api import jit
-from tracejit.cli.arguments import evaluate_text, parse_args
+from tracejit.cli.arguments import evaluate_text, natural, parse_args
 from tracejit.cli.errors import Failure, Usage, unknown
 from tracejit.cli.recording import record
 from tracejit.cli.targets import describe, find
+from tracejit.errors import FallbackError, GraphError, TraceError
 
 __all__ = ["CALLS", "Call", "add_call", "read_call"]
 
@@ -80,9 +81,23 @@ class Call:
         where it raises.
         """
         args, kwargs = given
+        with self.telling():
+            return function(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def telling(self) -> Iterator[None]:
+        """What the function prints goes to stderr. Raises Failure where it raises, ends the process
+        or cannot be traced.
+        """
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                return function(*args, **kwargs)
+                yield
+        except (TraceError, FallbackError) as error:
+            raise Failure(f"{self.target} runs eagerly\n{error}") from None
+        except GraphError as error:
+            raise Failure(f"{self.target}: the compiler failed: {error}") from None
+        except SystemExit as stop:
+            raise Failure(f"{self.target} ends the process ({stop.code})") from None
         except Exception as error:
             raise Failure(f"{self.target}: {describe(error)}") from None
 
@@ -92,7 +107,7 @@ def add_call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="MODULE:FUNCTION", help="or path/to/file.py:function")
     parser.add_argument("--args", help="types or values of the arguments, or a file of them")
     parser.add_argument("--sizes", default="", help='sizes of types in --args, such as "n=8, m=3"')
-    parser.add_argument("--seed", type=int, default=0, help="of random numbers (default: 0)")
+    parser.add_argument("--seed", type=natural, default=0, help="of random numbers (default: 0)")
     parser.add_argument("--self", metavar="EXPR", help="the object whose method it is")
     parser.add_argument("--setup", metavar="CODE", default="", help="run before expressions")
     parser.add_argument("--record", metavar="SCRIPT", help="take the first call in a run of it")
@@ -136,7 +151,7 @@ def _names(module: Mapping[str, Any], setup: str) -> dict[str, Any]:
     names = {"np": np, **module}
     try:
         exec(compile(setup, "<--setup>", "exec"), names)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Usage(f"--setup: {type(error).__name__}: {error}") from None
     return names
 
@@ -171,8 +186,12 @@ def _load(file: str) -> Any:
         with found:
             # A number that was saved comes back as an array of no dimensions.
             return {name: x if x.ndim else x.item() for name, x in found.items()}
-    except Exception as error:  # a broken file may be found out by zipfile, struct or NumPy
-        raise Failure(f"cannot read {file}: {error}") from None
+    except FileNotFoundError:
+        raise Usage(f"there is no file {file}") from None
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {error.strerror or error}") from None
+    except Exception:  # a broken file may be found out by zipfile, struct or NumPy
+        raise Failure(f"{file} is no file of numbers that NumPy has saved") from None
 
 
 def _by_name(values: dict[str, Any], file: str, function: Any, bound: int) -> dict[str, Any]:

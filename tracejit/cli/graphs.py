@@ -13,7 +13,7 @@ import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.cli.arguments import example, read_sizes
-from tracejit.cli.errors import Failure, unknown
+from tracejit.cli.errors import Failure, Usage, unknown
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import NpScalar, PyScalar, type_substitute
@@ -52,11 +52,16 @@ def read_graph(file: str) -> Graph:
             text = path.read_text(encoding="utf-8")
             for table in (path.parent / "constants.npz", path.with_suffix(".npz")):
                 if table.is_file():
-                    with np.load(table, allow_pickle=False) as arrays:
-                        constants.update(arrays)
+                    constants.update(_arrays(str(table)))
         graph = parse_graph(text, constants, file)
         verify(graph)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except FileNotFoundError:
+        raise Usage(f"there is no file {file}") from None
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise Failure(f"{file} is no text") from None
+    except ValueError as error:
         # A GraphError is a ValueError; its message names the line.
         raise Failure(str(error)) from None
     return graph
@@ -77,13 +82,22 @@ def random_inputs(graph: Graph, text: str, seed: int) -> list[Any]:
         raise Failure(f"no random inputs: {error}") from None
 
 
-def load_inputs(graph: Graph, file: str) -> list[Any]:
-    """A graph's inputs from an .npz file, by their names. Raises Failure."""
+def _arrays(file: str) -> dict[str, Any]:
+    """What is in an .npz file. Raises Usage, Failure."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            table = dict(arrays)
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise Failure(f"cannot read {file}: {error}") from None
+            return dict(arrays)
+    except FileNotFoundError:
+        raise Usage(f"there is no file {file}") from None
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {error.strerror or error}") from None
+    except Exception:  # found out by zipfile, struct or NumPy
+        raise Failure(f"{file} is no file of arrays that NumPy has saved") from None
+
+
+def load_inputs(graph: Graph, file: str) -> list[Any]:
+    """A graph's inputs from an .npz file, by their names. Raises Failure."""
+    table = _arrays(file)
     values = []
     for k, v in enumerate(graph.inputs):
         name = v.name if v.name in table else f"arr_{k}"

@@ -37,7 +37,7 @@ def record(command: str, target: str) -> tuple[Callable[..., Any], tuple[Any, ..
     except ValueError as error:
         raise Usage(f"--record cannot be read: {command!r}: {error}") from None
     if not Path(script).is_file():
-        raise Failure(f"--record: there is no file {script}")
+        raise Usage(f"--record: there is no file {script}")
     module, _, path = target.rpartition(":")
     file = file_of(module)
 

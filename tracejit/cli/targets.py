@@ -7,21 +7,28 @@ import difflib
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tracejit.cli.errors import Failure, Usage
+from tracejit.errors import PACKAGE
 
 __all__ = ["describe", "file_of", "find"]
+
+
+#: Where Python and its packages are.
+_LIBRARIES = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 def describe(error: BaseException) -> str:
     """An exception of the user's code in one or two lines."""
     frames = traceback.extract_tb(error.__traceback__)
-    inner = str(Path(__file__).resolve().parent.parent)
-    own = [f for f in frames if not f.filename.startswith((inner, "<frozen"))]
+    # Where the user's code is, no line of a library is shown.
+    libraries = (PACKAGE, "<frozen", *map(sysconfig.get_path, _LIBRARIES))
+    own = [f for f in frames if not f.filename.startswith(libraries)]
     place = f'\n    File "{own[-1].filename}", line {own[-1].lineno}: {own[-1].line}' if own else ""
     return f"{type(error).__name__}: {error}{place}"
 
@@ -43,17 +50,17 @@ def find(target: str) -> tuple[Any, dict[str, Any]]:
                 else []
             )
             near = difflib.get_close_matches(name, known, n=1)
-            raise Failure(
+            raise Usage(
                 f"{module_name} has no {path}" + (f"; did you mean {near[0]}?" if near else "")
             )
         found = getattr(found, name)
     if not callable(found):
-        raise Failure(f"{target} is not a function but of type {type(found).__name__}")
+        raise Usage(f"{target} is not a function but of type {type(found).__name__}")
     return found, vars(module)
 
 
 def file_of(module: str) -> Path:
-    """The file of a module, which is not imported. Raises Failure."""
+    """The file of a module, which is not imported. Raises Usage."""
     if module.endswith(".py") or "/" in module:
         return Path(module).resolve()
     _look_here()
@@ -62,7 +69,7 @@ def file_of(module: str) -> Path:
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None:
-        raise Failure(f"cannot import {module}")
+        raise Usage(f"cannot import {module}")
     return Path(spec.origin).resolve()
 
 
@@ -86,8 +93,10 @@ def _module(name: str) -> ModuleType:
             return _module_of_file(Path(name))
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise Failure(f"cannot import {name}: {error}") from None
-    except Failure:
+        # It is not there itself, or what it imports is not.
+        kind = Usage if error.name and f"{name}.".startswith(f"{error.name}.") else Failure
+        raise kind(f"cannot import {name}: {error}") from None
+    except (Failure, Usage):
         raise
     except SystemExit as stop:
         raise Failure(f"cannot import {name}: it ends the process ({stop.code})") from None
@@ -97,7 +106,7 @@ def _module(name: str) -> ModuleType:
 
 def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Failure(f"there is no file {path}")
+        raise Usage(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise Failure(f"{path} is not a Python file")

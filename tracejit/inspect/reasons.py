@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
 import itertools
 import linecache
@@ -17,7 +18,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -59,24 +60,46 @@ def all_reasons(
 ) -> list[Reason]:
     """The reasons for which a call with such arguments runs eagerly, those first that block most.
 
-    The function is run once, as plain Python, on copies of the arguments; what it raises ends that
-    run alone. Empty where the call is compiled whole. Of a function without a source it is the
-    first reason.
+    The function is run once, as plain Python, on copies of the arguments and of the object that it
+    is a method of; what it raises ends that run alone. Empty where the call is compiled whole. Of
+    what has no statements of its own, such as a lambda, a gradient or a coroutine, it is the first
+    reason. Raises what the function raises for such arguments before it is known where it ends.
     """
-    named = dict(kwargs or {})
-    plain = inspect.unwrap(getattr(function, "__tracejit__", function))
+    plain, given, named = _called(function, tuple(args), dict(kwargs or {}))
     try:
-        jit(plain).lower(*args, **named)
+        jit(plain).lower(*given, **named)
         return []
     except TraceError as error:
-        first = error
-    try:
-        text = _Text(plain)
-    except (OSError, TypeError, SyntaxError):
-        return [_reason(first, first.where or Where("<unknown>", 0))]
-    text.record(args, named)
-    found = list(_found(text, args, named))
-    return sorted(found, key=lambda r: -r.blocks)
+        first = _reason(error, error.where or Where("<unknown>", 0))
+    found: dict[tuple[Where, str], Reason] = {}
+    # What a decorator calls with the same arguments has its own statements.
+    while plain is not None:
+        try:
+            text = _Text(plain)
+            text.record(given, named)
+            found = {(r.where, r.code): r for r in _found(text, given, named)} | found
+        except (OSError, TypeError, SyntaxError):
+            pass
+        plain = getattr(plain, "__wrapped__", None)
+    return sorted(found.values(), key=lambda r: -r.blocks) or [first]
+
+
+def _called(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function of Python that a call comes to, and what that is given."""
+    while True:
+        if hasattr(function, "__tracejit__"):
+            function = function.__tracejit__
+        elif isinstance(function, MethodType):
+            function, args = function.__func__, (function.__self__, *args)
+        elif isinstance(function, functools.partial):
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
+        elif isinstance(type(function).__dict__.get("__call__"), FunctionType):
+            function, args = type(function).__call__, (function, *args)
+        else:
+            return function, args, kwargs
 
 
 def _found(text: _Text, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Reason]:
@@ -87,18 +110,18 @@ def _found(text: _Text, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Itera
             return
         except Exception as error:
             line = text.line_of(error)
-            statement = text.statement(line)
-            if statement is None or tries[statement] > 1:
+            unit = text.unit(line)
+            if not unit or tries[unit[0]] > 1:
                 return
             # What the function raises for stand-ins says nothing of it.
-            is_new = not tries[statement] and not text.follows(statement)
+            is_new = not tries[unit[0]] and not text.follows(unit)
             if isinstance(error, TraceError) and is_new:
                 where = error.where or Where(text.file, line)
                 if where.file == text.name:
                     where = replace(where, file=text.file)
-                yield replace(_reason(error, where), blocks=text.blocked(statement))
-            text.put_aside(statement, known=not tries[statement])
-            tries[statement] += 1
+                yield replace(_reason(error, where), blocks=text.blocked(unit))
+            text.put_aside(unit, known=not tries[unit[0]])
+            tries[unit[0]] += 1
 
 
 def _reason(error: TraceError, where: Where) -> Reason:
@@ -108,13 +131,19 @@ def _reason(error: TraceError, where: Where) -> Reason:
 class _Text:
     """The source of a function, with statements put aside."""
 
-    def __init__(self, f: FunctionType) -> None:
+    def __init__(self, f: Any) -> None:
+        if not isinstance(f, FunctionType):
+            raise TypeError(f)
         self.f, self.file = f, f.__code__.co_filename
-        lines, self.first = inspect.getsourcelines(f)
+        lines, self.first = inspect.getsourcelines(f.__code__)
         self.lines = textwrap.dedent("".join(lines)).splitlines()
         tree = ast.parse("\n".join(self.lines))
         ast.increment_lineno(tree, self.first - 1)
-        (self.node,) = (n for n in tree.body if isinstance(n, ast.FunctionDef))
+        node = tree.body[0]
+        if not isinstance(node, ast.FunctionDef):
+            raise TypeError(f)
+        self.node = node
+        self.source = list(self.lines)
         for k in range(self.node.lineno - self.first):
             self.lines[k] = ""  # decorators
         self.name = f"<check {next(_COUNT)} {self.file}>"
@@ -159,7 +188,7 @@ class _Text:
                 given = copy.deepcopy((tuple(args), dict(kwargs)))
                 sys.settrace(enter)
                 self.f(*given[0], **given[1])
-            except Exception:
+            except (Exception, SystemExit):
                 pass
             finally:
                 sys.settrace(before)
@@ -181,27 +210,33 @@ class _Text:
             frame = frame.tb_next
         return line
 
-    def statement(self, line: int) -> ast.stmt | None:
-        """The smallest statement of the function that holds a line."""
-        found: ast.stmt | None = None
+    def unit(self, line: int) -> list[ast.stmt]:
+        """The fewest statements that hold a line and share their lines with no others; none where
+        they are the whole function.
+        """
+        found: list[ast.stmt] = []
         for n in ast.walk(self.node):
-            if isinstance(n, ast.stmt) and n is not self.node:
-                if n.lineno <= line <= (n.end_lineno or n.lineno):
-                    if found is None or n.lineno >= found.lineno:
-                        found = n
+            for body in _bodies(n):
+                held = [s for s in body if _first(s) <= line <= _last(s)]
+                if held and self._are_alone(held):
+                    found = held
         return found
 
-    def follows(self, statement: ast.stmt) -> bool:
-        """Whether it reads a stand-in that no trace can hold: no reason of its own."""
-        return bool(_read(statement) & self.opaque)
+    def _are_alone(self, unit: Sequence[ast.stmt]) -> bool:
+        before = self.source[unit[0].lineno - self.first].encode()[: unit[0].col_offset]
+        after = self.source[_last(unit[-1]) - self.first].encode()[unit[-1].end_col_offset :]
+        return not before.strip() and not after.partition(b"#")[0].strip(b"; ")
 
-    def put_aside(self, statement: ast.stmt, known: bool = True) -> None:
-        """Have stand-ins for what a statement assigns, 0.0 where they are not `known`."""
-        start, end = statement.lineno - self.first, (statement.end_lineno or statement.lineno)
-        column = statement.col_offset
+    def follows(self, unit: Sequence[ast.stmt]) -> bool:
+        """Whether it reads a stand-in that no trace can hold: no reason of its own."""
+        return any(_read(statement) & self.opaque for statement in unit)
+
+    def put_aside(self, unit: Sequence[ast.stmt], known: bool = True) -> None:
+        """Have stand-ins for what statements assign, 0.0 where they are not `known`."""
+        first, last = _first(unit[0]), _last(unit[-1])
         parts = []
-        for name in sorted(_assigned(statement)):
-            kept = [self.seen.get(k, {}) for k in range(statement.lineno, end + 1)]
+        for name in sorted(set().union(*map(_assigned, unit))):
+            kept = [self.seen.get(k, {}) for k in range(unit[0].lineno, last + 1)]
             value = next((k[name] for k in reversed(kept) if name in k), 0.0)
             if not known:
                 value = 0.0
@@ -212,23 +247,40 @@ class _Text:
             stand_in = f"__stand_in_{len(self.values)}__"
             self.values[stand_in] = value
             parts.append(f"{name} = {stand_in}")
-        if isinstance(statement, ast.Return):
+        if isinstance(unit[-1], ast.Return):
             parts = ["return None"]
-        indent = " " * column
-        self.lines[start] = indent + ("; ".join(parts) or "pass")
-        for k in range(start + 1, end - self.first + 1):
-            self.lines[k] = ""
+        indent = " " * unit[0].col_offset
+        self.lines[first - self.first] = indent + ("; ".join(parts) or "pass")
+        for k in range(first + 1, last + 1):
+            self.lines[k - self.first] = ""
 
-    def blocked(self, statement: ast.stmt) -> int:
-        """How many later statements need what one assigns, directly or not."""
-        tainted, count = _assigned(statement), 0
+    def blocked(self, unit: Sequence[ast.stmt]) -> int:
+        """How many later statements need what these assign, directly or not."""
+        tainted, count = set().union(*map(_assigned, unit)), 0
         statements = [n for n in ast.walk(self.node) if isinstance(n, ast.stmt)]
         for n in sorted(statements, key=lambda n: n.lineno):
-            later = n.lineno > (statement.end_lineno or statement.lineno)
+            later = n.lineno > _last(unit[-1])
             if later and not hasattr(n, "body") and _read(n) & tainted:
                 tainted |= _assigned(n)
                 count += 1
         return count
+
+
+def _bodies(n: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(n, name, None)
+        if isinstance(body, list) and body:
+            yield body
+
+
+def _first(n: ast.stmt) -> int:
+    """The line of a statement, or of its first decorator."""
+    decorators: list[ast.expr] = getattr(n, "decorator_list", [])
+    return min([n.lineno, *(d.lineno for d in decorators)])
+
+
+def _last(n: ast.stmt) -> int:
+    return n.end_lineno or n.lineno
 
 
 def _assigned(statement: ast.AST) -> set[str]:

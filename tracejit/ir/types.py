@@ -192,8 +192,10 @@ def type_from_ast(node: ast.expr) -> Type:
             return ArrayType(DTYPES[name], tuple(dim_from_ast(d) for d in dims))
         case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Tuple(elts=axes)):
             t = type_from_ast(left)
-            if isinstance(t, ArrayType):
-                return ArrayType(t.dtype, t.shape, tuple(ast.literal_eval(a) for a in axes))
+            order = tuple(ast.literal_eval(a) for a in axes)
+            known = all(type(a) is int for a in order)
+            if isinstance(t, ArrayType) and known and tuple(sorted(order)) == c_order(t.ndim):
+                return ArrayType(t.dtype, t.shape, order)
     raise ValueError(f"not a type: {ast.unparse(node)}")
 
 

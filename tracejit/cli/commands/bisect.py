@@ -18,8 +18,7 @@ from tracejit.cli.calls import Call, add_call, read_call
 from tracejit.cli.comparing import compare_results, is_exact
 from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
-from tracejit.cli.targets import describe
-from tracejit.errors import Bailout, FallbackError, GraphError, TraceError
+from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import print_graph
@@ -112,12 +111,8 @@ def _stages(call: Call) -> Iterator[_Stage]:
     with config.eager():
         want = call.run(call.plain)
     args, kwargs = call.copied()
-    try:
+    with call.telling():
         lowered = compiled.lower(*args, **kwargs)
-    except (TraceError, FallbackError) as error:
-        raise Failure(f"{call.target} runs eagerly\n{error}") from None
-    except Exception as error:
-        raise Failure(f"{call.target}: {describe(error)}") from None
     leaves, inputs = inputs_of(compiled, lowered.traced, args, kwargs)
     trace = lowered.graphs["trace"]
     exact = is_exact(trace)

@@ -23,12 +23,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the reasons, those first that block most; 1 where there is one."""
     call = read_call(options)
-    reasons = all_reasons(call.plain, call.args, call.kwargs)
+    with call.telling():
+        reasons = all_reasons(call.plain, call.args, call.kwargs)
     if options.json:
         print_json([_data(r) for r in reasons])
     elif reasons:
         for r in reasons:
-            blocked = f" ({r.blocks} statements need it)" if r.blocks else ""
+            need = "statement needs" if r.blocks == 1 else "statements need"
+            blocked = f" ({r.blocks} {need} it)" if r.blocks else ""
             print(f"{r}{blocked}")
             source = r.where.source()
             if source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tracejit.cli.errors import Failure
+from tracejit.cli.errors import Failure, Usage
 from tracejit.cli.graphs import print_differences
 from tracejit.runtime.compile.dump import graph_files
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     folder = options.folder
     root = Path(folder)
     if not root.is_dir():
-        raise Failure(f"there is no folder {folder}")
+        raise Usage(f"there is no folder {folder}")
     folders = [root] if graph_files(root) else sorted(p for p in root.iterdir() if graph_files(p))
     if not folders:
         raise Failure(f"{folder} holds no dump: no file such as 00-trace.graph")

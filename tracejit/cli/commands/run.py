@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.cli.arguments import natural
 from tracejit.cli.comparing import compare, is_exact
 from tracejit.cli.errors import Failure
 from tracejit.cli.graphs import add_file, load_inputs, random_inputs, read_graph
@@ -28,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--random", action="store_true", help="on random inputs")
     source.add_argument("--inputs", metavar="F.npz", help="on arrays by the inputs' names")
     parser.add_argument("--sizes", default="", help='sizes for --random, such as "n=8, m=3"')
-    parser.add_argument("--seed", type=int, default=0, help="for --random")
+    parser.add_argument("--seed", type=natural, default=0, help="for --random")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--backend", choices=("llvm", "numpy"), default="llvm")
     how.add_argument(

@@ -11,9 +11,8 @@ from tracejit.api import jit, value_and_grad
 from tracejit.cli.calls import Call, add_call, read_call
 from tracejit.cli.errors import Failure, Usage, unknown
 from tracejit.cli.output import add_json, print_json
-from tracejit.cli.targets import describe
 from tracejit.config import DEVICES
-from tracejit.errors import DeviceError, FallbackError, GraphError, TraceError
+from tracejit.errors import DeviceError, GraphError, TraceError
 
 __all__ = ["add", "run"]
 
@@ -87,16 +86,10 @@ def _value_and_grad(function: Any, numbers: str, values: tuple[Any, ...]) -> Any
 
 
 def _lower(function: Any, call: Call, device: str | None) -> Any:
-    try:
+    with call.telling():
         compiled = function if hasattr(function, "lower") else jit(function)
         compiled = compiled if device is None else jit(compiled, device=device)
         return compiled.lower(*call.args, **call.kwargs)
-    except (TraceError, FallbackError) as error:
-        raise Failure(f"{call.target} runs eagerly\n{error}") from None
-    except GraphError as error:
-        raise Failure(f"{call.target}: the compiler failed: {error}") from None
-    except Exception as error:
-        raise Failure(f"{call.target}: {describe(error)}") from None
 
 
 def _text(lowered: Any, stage: str) -> str:
