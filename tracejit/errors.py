@@ -191,6 +191,15 @@ class Where:
         """The line itself, or '' where it cannot be read."""
         return linecache.getline(self.file, self.line).strip()
 
+    def callee(self) -> str:
+        """The function that a call at this place is written for, as it is spelled there, or ''."""
+        raw = linecache.getline(self.file, self.line).encode()
+        if self.column is None or self.end_column is None or not raw:
+            return ""
+        meant = raw[self.column : self.end_column].decode(errors="replace")
+        found = re.match(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\(", meant)
+        return found[1] if found else ""
+
     def excerpt(self) -> str:
         """The line with carets under what is meant, or '' where it cannot be read.
 
@@ -225,10 +234,20 @@ def _with_columns(where: Where) -> Where:
     return where
 
 
+def cause(code: str, detail: str, where: Where | None) -> str:
+    """A code and its reason; of a call, with what is called as the program names it."""
+    called = where.callee() if where is not None and code == "TJ002" else ""
+    # `np.sin` is meant by "numpy.sin", `sin` by "math.sin".
+    whole = re.sub(r"^np\.", "numpy.", called)
+    if detail and called and not f".{detail}".endswith(f".{whole}"):
+        detail = f"{called} ({detail})"
+    return f"{code}: {CODES[code][0]}" + (f": {detail}" if detail else "")
+
+
 def describe(code: str, detail: str, where: Where | None) -> str:
     """The full message of an error: code and reason, place, line with carets, advice."""
-    what, advice = CODES[code]
-    parts = [f"{code}: {what}" + (f": {detail}" if detail else "")]
+    advice = CODES[code][1]
+    parts = [cause(code, detail, where)]
     if where is not None:
         parts.append(f'  File "{where.file}", line {where.line}, in {where.function or "?"}')
         parts += ["    " + line for line in where.excerpt().splitlines()]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import linecache
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import tracejit
-from tracejit.errors import Where
+from tracejit.errors import FallbackError, Where
 from tracejit.frontend.tracing.notes import KINDS, Note
 from tracejit.ir.op import OPS
 from tracejit.runtime.report.fitting import at_most, merged
@@ -257,3 +259,27 @@ def test_what_is_measured_slower_than_numpy_is_said_once(caplog: pytest.LogCaptu
     (record,) = caplog.records
     assert "a call takes 3 ms, by plain NumPy 2 ms: compiled code is slower" in record.getMessage()
     assert record.levelname == "WARNING" and "is slower here" in str(slow)
+
+
+# As the program names it -------------------------------------------------------------------------
+
+
+def density(x: Any) -> Any:
+    return scipy.stats.norm.pdf(x)
+
+
+def there(x: Any) -> Any:
+    return x if os.path.exists("/") else -x
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [(density, ": scipy.stats.norm.pdf ("), (there, ": os.path.exists (")],
+)
+def test_calls_are_named_as_they_are_spelled(function: Callable[..., Any], name: str) -> None:
+    f = called(function, (X,))
+    for text in (f.report(), *f.all_reasons(X)):
+        assert name in str(text)
+    with pytest.raises(FallbackError) as failed:
+        tracejit.jit(function, strict=True)(X)
+    assert name in str(failed.value)

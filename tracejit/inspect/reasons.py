@@ -25,7 +25,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.api import jit
-from tracejit.errors import CODES, TraceError, Where
+from tracejit.errors import CODES, TraceError, Where, cause
 
 __all__ = ["Reason", "all_reasons"]
 
@@ -49,8 +49,7 @@ class Reason:
     blocks: int = 0
 
     def __str__(self) -> str:
-        meaning = CODES[self.code][0] + (f": {self.detail}" if self.detail else "")
-        return f"{self.where}: {self.code}: {meaning}"
+        return f"{self.where}: {cause(self.code, self.detail, self.where)}"
 
 
 def all_reasons(
@@ -117,9 +116,7 @@ def _found(text: _Text, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Itera
             is_new = not tries[unit[0]] and not text.follows(unit)
             if isinstance(error, TraceError) and is_new:
                 where = error.where or Where(text.file, line)
-                if where.file == text.name:
-                    where = replace(where, file=text.file)
-                yield replace(_reason(error, where), blocks=text.blocked(unit))
+                yield replace(_reason(error, text.of_user(where)), blocks=text.blocked(unit))
             text.put_aside(unit, known=not tries[unit[0]])
             tries[unit[0]] += 1
 
@@ -144,6 +141,7 @@ class _Text:
             raise TypeError(f)
         self.node = node
         self.source = list(self.lines)
+        self.moved = 4 - (len(lines[0]) - len(lines[0].lstrip()))
         for k in range(self.node.lineno - self.first):
             self.lines[k] = ""  # decorators
         self.name = f"<check {next(_COUNT)} {self.file}>"
@@ -167,6 +165,14 @@ class _Text:
         made: FunctionType = names["__factory__"](*cells)
         made.__defaults__, made.__kwdefaults__ = self.f.__defaults__, self.f.__kwdefaults__
         return made
+
+    def of_user(self, where: Where) -> Where:
+        """A place of the text as it is now in the user's file."""
+        if where.file != self.name:
+            return where
+        columns = (None if c is None else c - self.moved for c in (where.column, where.end_column))
+        column, end_column = columns
+        return replace(where, file=self.file, column=column, end_column=end_column)
 
     def record(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Run the function on copies, and keep what its statements assign."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
-from tracejit.errors import CODES, Where
+from tracejit.errors import CODES, Where, cause
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown
@@ -39,9 +39,7 @@ class Fallback:
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{self.code}: {CODES[self.code][0]}" + (
-            f": {self.reason}" if self.reason else ""
-        )
+        return place + cause(self.code, self.reason, self.where)
 
 
 @dataclass(frozen=True)
