@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -355,7 +356,18 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "doctor")
     assert code == 0
-    assert np.__version__ in out and "compiling         works" in out
+    assert np.__version__ in out and re.search("^compiling +works$", out, re.MULTILINE)
+
+
+def test_doctor_finds_what_the_environment_says_wrongly(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEJIT_FALBACK", "error")
+    monkeypatch.setenv("TRACEJIT_DEVICE", "gpu")
+    code, out, err = run(capsys, "doctor")
+    assert code == 1 and err == "tracejit: 3 of these failed\n"
+    assert "FAILED: there is no variable TRACEJIT_FALBACK; did you mean TRACEJIT_FALLBACK?" in out
+    assert "there is no device gpu; did you mean cpu?" in out
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:

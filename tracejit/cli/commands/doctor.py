@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from tracejit import config
 from tracejit.api import jit
 from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.support.blas import ROUTINES, routine
 from tracejit.runtime import native
+from tracejit.spelling import no_such
 
 __all__ = ["add", "run"]
 
@@ -40,30 +42,59 @@ def run(options: argparse.Namespace) -> int:
         ("BLAS, LAPACK", _blas),
         ("native entry", _entry),
         ("cache on disk", lambda: "none: each process compiles anew"),
-        *[(f"TRACEJIT_{name}", lambda name=name: _setting(name)) for name in _SETTINGS],
+        *[(name, lambda name=name: _setting(name)) for name in _variables()],
         ("compiling", _compile),
     ]
-    failed = False
+    failed = 0
     found: dict[str, str] = {}
     for name, find in sections:
         try:
             text = find()
+        except Failure as error:
+            text, failed = f"FAILED: {error}", failed + 1
         except Exception as error:
             # Whatever is broken is what a doctor is there to report.
-            text, failed = f"FAILED: {type(error).__name__}: {error}", True
+            text, failed = f"FAILED: {type(error).__name__}: {error}", failed + 1
         found[name] = text
     if options.json:
         print_json(found)
     for name, text in () if options.json else found.items():
-        print(f"{name:<18}{text}")
-    return 1 if failed else 0
+        print(f"{name:<22} {text}")
+    if failed:
+        raise Failure(f"{failed} of these failed")
+    return 0
 
 
-_SETTINGS = ("EAGER", "FALLBACK", "VERIFY", "DUMP")
+#: The environment variables that are read, and what checks the values of some.
+_VARIABLES: dict[str, Callable[[], Any] | None] = {
+    "TRACEJIT_CACHE_DIR": None,
+    "TRACEJIT_CUDA_GRAPHS": None,
+    "TRACEJIT_DEVICE": lambda: config.device(None),
+    "TRACEJIT_DUMP": None,
+    "TRACEJIT_EAGER": None,
+    "TRACEJIT_FALLBACK": config.on_fallback,
+    "TRACEJIT_NUM_THREADS": config.num_threads,
+    "TRACEJIT_PERF": config.perf,
+    "TRACEJIT_TRACEBACK": config.has_full_tracebacks,
+    "TRACEJIT_VERIFY": None,
+}
+
+
+def _variables() -> list[str]:
+    """The variables that there are, and those that are set and read by nothing."""
+    return [
+        *_VARIABLES,
+        *sorted(x for x in os.environ if x[:8] == "TRACEJIT" and x not in _VARIABLES),
+    ]
 
 
 def _setting(name: str) -> str:
-    return os.environ.get(f"TRACEJIT_{name}") or "not set"
+    if name not in _VARIABLES:
+        raise Failure(no_such("variable", name, _VARIABLES))
+    check = _VARIABLES[name]
+    if check is not None:
+        check()
+    return os.environ.get(name) or "not set"
 
 
 def _llvm() -> str:
