@@ -237,9 +237,9 @@ def _with_columns(where: Where) -> Where:
 def cause(code: str, detail: str, where: Where | None) -> str:
     """A code and its reason; of a call, with what is called as the program names it."""
     called = where.callee() if where is not None and code == "TJ002" else ""
-    # `np.sin` is meant by "numpy.sin", `sin` by "math.sin".
-    whole = re.sub(r"^np\.", "numpy.", called)
-    if detail and called and not f".{detail}".endswith(f".{whole}"):
+    # `sin` may be meant by "math.sin".
+    whole, meant = (re.sub(r"^numpy\.", "np.", name) for name in (detail, called))
+    if detail and called and not f".{whole}".endswith(f".{meant}"):
         detail = f"{called} ({detail})"
     return f"{code}: {CODES[code][0]}" + (f": {detail}" if detail else "")
 

@@ -57,8 +57,14 @@ class _Lowers(_Inspected, Protocol[P]):
     def partial(self, /, *args: Any, **kwargs: Any) -> Run:
         """Some results of a call with these arguments."""
 
+    def all_reasons(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Every reason for which a call with such arguments runs eagerly."""
 
-class Method(_Inspected, Protocol[P, R_co]):
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Where the time of calls with copies of these arguments goes."""
+
+
+class Method(_Lowers[P], Protocol[P, R_co]):
     """A compiled function that is bound to an object."""
 
     @property

@@ -128,10 +128,10 @@ def test_show_takes_decorated_functions_and_methods(
     "argv, code, message",
     [
         (["my_program"], 2, "is not MODULE:FUNCTION"),
-        (["no_such_module:f"], 1, "cannot import no_such_module"),
-        (["no_such_file.py:f"], 1, "there is no file"),
-        (["my_program:nothing"], 1, "has no nothing"),
-        (["my_program:number"], 1, "not a function"),
+        (["no_such_module:f"], 2, "cannot import no_such_module"),
+        (["no_such_file.py:f"], 2, "there is no file"),
+        (["my_program:nothing"], 2, "has no nothing"),
+        (["my_program:number"], 2, "not a function"),
         (["my_program:plain", "--args", "f64[n], f64[m]", "--sizes", "k=2"], 2, "there are n, m"),
         (["my_program:plain", "--args", "f64["], 2, "cannot be read"),
         (["my_program:plain", "--args", "lis"], 2, "neither a type nor a value"),
@@ -213,11 +213,11 @@ def test_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["g.graph", "--random", "--sizes", "m=3"], 2, "no size m"),
         (["g.graph", "--random", "--sizes", "n="], 2, "cannot be read"),
         (["g.graph", "--random", "--sizes", "n=-1"], 2, "not a number from 0"),
-        (["g.graph", "--inputs", "none.npz"], 1, "none.npz"),
-        (["g.graph", "--inputs", "g.graph"], 1, "cannot read"),
+        (["g.graph", "--inputs", "none.npz"], 2, "none.npz"),
+        (["g.graph", "--inputs", "g.graph"], 1, "is no file of arrays"),
         (["g.graph", "--inputs", "few.npz"], 1, "holds neither x nor arr_0"),
         (["g.graph", "--inputs", "bad.npz"], 1, "the size n is 3 and 4"),
-        (["none.graph", "--random"], 1, "none.graph"),
+        (["none.graph", "--random"], 2, "none.graph"),
         (["my_program.py", "--random"], 1, "my_program.py"),
     ],
 )
@@ -308,7 +308,7 @@ def test_a_dump_holds_every_stage_and_diff_shows_it(
         assert code == 0 and "+++ 04-fold" in out and "-    c: f64 = add(a, b)" in out
     assert run(capsys, "opt", str(dump / "00-trace.graph"))[0] == 0
     assert run(capsys, "diff", str(folder))[0] == 1
-    assert run(capsys, "diff", "nowhere")[0] == 1
+    assert run(capsys, "diff", "nowhere")[0] == 2
 
 
 def test_dumps_of_many_threads_do_not_meet(tmp_path: Path) -> None:

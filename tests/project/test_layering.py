@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "shown", "sparse", "spelling", "tensor_files"),
+        ("locks", "methods", "shown", "sparse", "spelling", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),

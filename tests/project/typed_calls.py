@@ -72,6 +72,9 @@ def checked(x: Array, m: Model) -> None:
     scaled.trace(x, 2.0)
     scaled.report()
     m.at.report()
+    m.at.lower(x)
+    m.strictly.trace(x, n=2)
+    m.at.lower(x, 2)  # type: ignore[call-arg]
     scaled(x)  # type: ignore[call-arg]
     scaled(x, "2")  # type: ignore[arg-type]
     scaled(x, 2.0, shit=1.0)  # type: ignore[call-arg]

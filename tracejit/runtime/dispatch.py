@@ -24,6 +24,7 @@ from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
+from tracejit.methods import BoundMethod
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
@@ -322,7 +323,7 @@ class JittedObject(Jitted):
         bound = bind(function, instance, owner)
         is_method = isinstance(bound, MethodType) and bound.__func__ is function
         if is_method:
-            return MethodType(self, bound.__self__)
+            return BoundMethod(self, bound.__self__)
         return self if bound is function else bound
 
 

@@ -8,12 +8,13 @@ import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.methods import METHODS
 
 __all__ = ["captured_arrays", "captured_state"]
 
@@ -54,7 +55,7 @@ def _parts(x: Any) -> Iterator[Any]:
     if cls is FunctionType:
         if not is_library_file(x.__code__.co_filename):
             yield from _named(x)
-    elif cls is MethodType:
+    elif cls in METHODS:
         yield from (x.__func__, x.__self__)
     elif issubclass(cls, np.ndarray):
         yield from x.ravel().tolist()

@@ -88,6 +88,7 @@ from tracejit.frontend.tracing.pytree import (
 )
 from tracejit.frontend.tracing.tracer import Trace, Tracer, check_dtype, user_line
 from tracejit.library_names import NOTHING, note_name
+from tracejit.methods import METHODS
 
 __all__ = [
     "MISSING",
@@ -369,9 +370,9 @@ class Capture(Captured):
             if cls is list and (packed := self._packed(source, value)) is not None:
                 return packed
             return self._rebuild(source, value)
-        if is_placed(value) and cls is not MethodType:
+        if is_placed(value) and cls not in METHODS:
             return self._instance(source, value)
-        if cls is MethodType and is_instance(value.__self__):
+        if cls in METHODS and is_instance(value.__self__):
             # Each object has its own: which function of which object it is counts.
             source.check = OfClass(cls)
             owner = self.attribute(source, "__self__", value.__self__)

@@ -51,6 +51,7 @@ from tracejit.frontend.tracing.pytree import is_default
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.types import PyScalar, dtype_name
+from tracejit.methods import METHODS
 
 __all__ = ["EagerInterpreter"]
 
@@ -227,7 +228,7 @@ class EagerInterpreter:
             return functools.partial(self._calling, f, *place)
         if cls is FunctionType:
             return self.function(f)
-        if cls is MethodType:
+        if cls in METHODS:
             function = self.callee(f.__func__)
             return f if function is f.__func__ else MethodType(function, f.__self__)
         if isinstance(f, type):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType, SimpleNamespace
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -69,6 +69,7 @@ from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
+from tracejit.methods import METHODS
 
 __all__ = ["ChosenAttribute", "TraceInterpreter"]
 
@@ -639,7 +640,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return self.on_unions(
                 lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
             )
-        if type(f) is MethodType and not is_stream(f.__self__):
+        if type(f) in METHODS and not is_stream(f.__self__):
             source = self.capture.source_of(f)
             if source is None:
                 return self.call(f.__func__, f.__self__, *args, **kwargs)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MemberDescriptorType, MethodType, SimpleNamespace
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from tracejit.frontend.tracing.packed import (
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
+from tracejit.methods import METHODS
 from tracejit.ops.control.templates import Text, render
 from tracejit.own_attributes import has_only, has_own
 
@@ -108,7 +109,7 @@ class Identity:
 
     def __init__(self, value: Any, get: Callable[[], Any] | None = None) -> None:
         self.get = get or reference(value)
-        parts = (value.__self__, value.__func__) if type(value) is MethodType else (value,)
+        parts = (value.__self__, value.__func__) if type(value) in METHODS else (value,)
         self._hash = hash((type(value), *map(id, parts)))
 
     def __eq__(self, other: object) -> bool:
@@ -139,7 +140,7 @@ def _identity(value: Any) -> Identity:
         if record is not None and record.get is reference:
             del _IDENTITIES[key]
 
-    if type(value) is MethodType:
+    if type(value) in METHODS:
         return Identity(value)
     try:
         made = Identity(value, weakref.ref(value, forget))
@@ -218,22 +219,23 @@ class TreeDef:
 
 def reference(obj: Any) -> Callable[[], Any]:
     """A weak reference where there can be one: compiled code keeps no caller's object alive."""
-    if type(obj) is MethodType:
+    cls = type(obj)
+    if cls in METHODS:
         owner, function = reference(obj.__self__), reference(obj.__func__)
-        return lambda: _bound(owner(), function())
+        return lambda: _bound(cls, owner(), function())
     try:
         return weakref.ref(obj)
     except TypeError:
         return lambda: obj
 
 
-def _bound(owner: Any, function: Any) -> Any:
-    return None if owner is None or function is None else MethodType(function, owner)
+def _bound(cls: type, owner: Any, function: Any) -> Any:
+    return None if owner is None or function is None else cls(function, owner)
 
 
 def same_object(a: Any, b: Any) -> bool:
     """Whether two objects are one; a bound method is made anew each time it is looked up."""
-    if type(a) is type(b) is MethodType:
+    if type(a) is type(b) and type(a) in METHODS:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     return a is b
 

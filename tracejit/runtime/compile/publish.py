@@ -19,6 +19,7 @@ from tracejit.frontend.capture.captured import Call, Step
 from tracejit.frontend.capture.values import MISSING, Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
+from tracejit.methods import METHODS
 from tracejit.own_attributes import place
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
@@ -215,7 +216,7 @@ class _Arguments:
             obj = node.get()
             self.objects[id(obj)] = source
             # What knows no weak references is kept by the tree, too.
-            kept = not isinstance(node.get, weakref.ref) and type(obj) is not MethodType
+            kept = not isinstance(node.get, weakref.ref) and type(obj) not in METHODS
             self.leaves.append((source, StaticLeaf(obj) if kept else _weakly(obj)))
         else:
             self._container(source, path, *node)

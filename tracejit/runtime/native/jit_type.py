@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from types import FunctionType, MethodType
 from typing import Any, TypeVar
+
+from tracejit.methods import BoundMethod
 
 __all__ = [
     "BAIL_OFFSET",
@@ -31,7 +32,7 @@ BAIL_OFFSET, KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET = (_WORD * k for k in (2, 4
 
 # Flags and slot numbers of CPython's stable ABI (typeslots.h, object.h).
 _BASETYPE, _HAVE_VECTORCALL, _METHOD_DESCRIPTOR = 1 << 10, 1 << 11, 1 << 17
-_TP_DESCR_GET, _TP_DOC, _TP_MEMBERS = 54, 56, 72
+_TP_DOC, _TP_MEMBERS = 56, 72
 _T_PYSSIZET, _READONLY = 19, 1
 
 _T = TypeVar("_T", bound="JitBase")
@@ -65,7 +66,7 @@ class JitBase:
             raise
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else BoundMethod(self, instance)
 
 
 class _Slot(ctypes.Structure):
@@ -113,17 +114,12 @@ def jit_type(cls: type[_T]) -> type[_T]:
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", _T_PYSSIZET, offset, _READONLY, None), _Member()
     )
-    # A plain function's `__get__` makes a bound method of whatever it is given, in C.
-    get_slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)(
-        ("PyType_GetSlot", python)
-    )
     doc = (cls.__doc__ or "").encode()
+    # Calls of methods then give the object to the function without a bound method between.
     is_method = "__get__" not in cls.__dict__
-    binding = [_Slot(_TP_DESCR_GET, get_slot(FunctionType, _TP_DESCR_GET))] if is_method else []
-    slots = (_Slot * 4)(
+    slots = (_Slot * 3)(
         _Slot(_TP_MEMBERS, ctypes.addressof(members)),
         _Slot(_TP_DOC, ctypes.cast(ctypes.c_char_p(doc), ctypes.c_void_p)),
-        *binding,
     )
     name = f"{cls.__module__}.{cls.__qualname__}".encode()
     flags = _BASETYPE | _HAVE_VECTORCALL | (_METHOD_DESCRIPTOR if is_method else 0)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.methods import METHODS
 
 __all__ = ["LATER", "CallSite", "asked_callees", "is_own"]
 
@@ -70,7 +71,7 @@ def asked_callees(f: FunctionType, first: Any, home: str) -> Callable[[ast.expr]
         value = found(node)
         if isinstance(value, (staticmethod, classmethod)):
             value = value.__func__
-        if type(value) is MethodType:
+        if type(value) in METHODS:
             value = value.__func__
         if value is _LOST:
             return not isinstance(node, ast.Attribute) or node.attr not in _USUAL
@@ -105,7 +106,7 @@ class CallSite:
 
     def __call__(self, f: Any) -> Any:
         cls = type(f)
-        is_method = cls is MethodType
+        is_method = cls in METHODS
         function = f.__func__ if is_method else f
         parts = self._parts if function is self._function else self._look(function)
         if parts is None:
