@@ -388,7 +388,16 @@ def _left(self: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _profiled(self: Any, args: Any, kwargs: Any) -> Any:
-    """The answer, timed where a profile is taken."""
+    """The answer, timed where a profile is taken; under a debugger, that of the function itself."""
+    trace = sys.gettrace()
+    if trace is not None and not _is_traced():
+        if native.is_debugger(trace):
+            with self._eager_runs:
+                return _plain(self)(*args, **kwargs)
+        # Entries do not answer by themselves in a thread that is traced.
+        result = native.MISS if self._shown is None else self._shown.run(*args, **kwargs)
+        if result is not native.MISS:
+            return result
     timers, profiler = self._options.timers, config.profiler()
     if timers is not None:
         # What it calls as Python is profiled as well.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.rewrite.source import is_library_file, is_library_module
 from tracejit.methods import METHODS
 
 __all__ = ["captured_arrays", "captured_state"]
@@ -84,8 +84,7 @@ def _is_of_program(cls: type) -> bool:
     """Whether a class is the program's own; a module of a prompt has no file."""
     if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
         return False
-    module = sys.modules.get(cls.__module__)
-    return not is_library_file(getattr(module, "__file__", None) or "")
+    return not is_library_module(cls.__module__)
 
 
 def _held(cls: type) -> Iterator[Any]:

@@ -11,6 +11,7 @@ import __future__
 import ast
 import linecache
 import site
+import sys
 import sysconfig
 import weakref
 from collections import OrderedDict
@@ -31,6 +32,7 @@ __all__ = [
     "compile_definition",
     "find_definition",
     "is_library_file",
+    "is_library_module",
     "no_arguments",
     "note_definition",
     "same_code",
@@ -64,6 +66,15 @@ def is_library_file(name: str) -> bool:
     roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
     roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]
     return any(Path(name).is_relative_to(root) for root in roots)
+
+
+def is_library_module(name: str) -> bool:
+    """Whether a module with a file belongs to Python, to an installed package or to the compiler.
+
+    A tool such as `python -m cProfile` is the file of `__main__` while it runs a program there.
+    """
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    return name != "__main__" and is_library_file(file)
 
 
 @dataclass(frozen=True)

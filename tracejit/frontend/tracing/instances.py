@@ -13,7 +13,7 @@ import weakref
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
-from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.rewrite.source import is_library_file, is_library_module
 
 __all__ = [
     "HEAP_TYPE",
@@ -87,8 +87,7 @@ def _is_of_program(cls: type) -> bool:
         return False
     if cls.__module__ in sys.builtin_module_names:
         return False
-    module = sys.modules.get(cls.__module__)
-    return not is_library_file(getattr(module, "__file__", None) or "")
+    return not is_library_module(cls.__module__)
 
 
 def _is_plain(base: type) -> bool:

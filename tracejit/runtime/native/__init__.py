@@ -29,6 +29,7 @@ from tracejit.runtime.native.gate import (
 from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
 from tracejit.runtime.native.plain import LAST, PLAIN, Kind, KindTable, kind_of, tables_work
+from tracejit.runtime.native.profiled import is_debugger, shown
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
@@ -46,6 +47,7 @@ __all__ = [
     "entry_ir",
     "errors_are_quiet",
     "flat_callable",
+    "is_debugger",
     "jit_type",
     "kind_of",
     "late_array_address",
@@ -161,6 +163,8 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
             raise ValueError(f"entry {entry_name} was published before")
         word = _last_word(obj)
         obj._entries.append(_Published(address, cell, (library, spec, gate)))
+        if obj._shown is None:
+            obj._shown = shown(obj, _direct(obj))
         # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
         cell.value = word.value
         word.value = address
@@ -214,6 +218,14 @@ def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
             word_at(id(obj) + call_offset(obj)).value = 0
             _open(obj)
     obj._slow = slow
+
+
+def _direct(obj: JitBase) -> Callable[..., Any]:
+    """The entries of `obj`, called without the gate: MISS for what none of them accepts."""
+    made: JitBase = _flat_type()(_miss, lambda *args, **kwargs: obj._bail(*args, **kwargs))
+    made._entries = [obj]
+    word_at(id(made) + call_offset(made)).value = obj._entries[0].address
+    return made
 
 
 @once

@@ -4,8 +4,10 @@
 
 CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
 where a floating-point error does more than warn, or where a name of a library may be bound to
-something else, the gate calls `_slow`, which decides in Python. Otherwise it goes on to the
-object's first entry, and keeps the object alive until that returns. Beside the gate there is a way
+something else, the gate calls `_slow`, which decides in Python. In a thread that is traced it
+calls `_slow`, too, and in one that is profiled `_shown`, a function of Python that calls the
+entries. Otherwise it goes on to the object's
+first entry, and keeps the object alive until that returns. Beside the gate there is a way
 past all entries, straight to `_slow`, and there are the ways to the plain function (`plain.py`).
 """
 
@@ -23,7 +25,7 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.library_names import TABLE
-from tracejit.runtime.native.jit_type import SLOW_OFFSET
+from tracejit.runtime.native.jit_type import SHOWN_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.plain import LAST, PLAIN, plain_functions
 from tracejit.runtime.native.reflect import Layout, LayoutError
 from tracejit.runtime.native.text import FunctionText
@@ -134,7 +136,7 @@ def compile_gate(
     """`GATE`, `PAST`, `PLAIN` and `LAST`, for objects that keep their first entry's address at
     `entry_offset`."""
     gate, past = FunctionText(GATE, functions), FunctionText(PAST, functions)
-    _write(gate, entry_offset, errors)
+    _write(gate, entry_offset, errors, layout)
     past.do("br label %slow")
     past.hand_over({"slow": SLOW_OFFSET})
     texts = [gate, past, *plain_functions(GATE, entry_offset, functions, layout)]
@@ -153,7 +155,7 @@ def compile_gate(
     )
 
 
-def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
+def _write(text: FunctionText, entry_offset: int, errors: ErrorState, layout: Layout) -> None:
     text.label("entry")
     text.do("%found = alloca ptr")
     table = text.address("names", TABLE.buffer_info()[0])
@@ -187,6 +189,13 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.do("%next = add i64 %pair, 1")
     text.do("br label %names")
     text.label("run")
+    thread = text.call("PyThreadState_Get")
+    for what, offset in {"slow": layout.thread_tracer, "shown": layout.thread_profiler}.items():
+        if offset:
+            watch = text.field(thread, offset, "ptr")
+            none = text.op(f"icmp eq ptr {watch}, null")
+            text.do(f"br i1 {none}, label %not_{what}, label %{what}")
+            text.label(f"not_{what}")
     # The program may call Python, which may drop the callable; its code goes when it dies.
     text.call("Py_IncRef", "ptr %callable")
     entry = text.field("%callable", entry_offset, "ptr")
@@ -215,7 +224,7 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.label("failed")
     text.call("PyErr_Clear")
     text.do("br label %slow")
-    text.hand_over({"slow": SLOW_OFFSET})
+    text.hand_over({"slow": SLOW_OFFSET, "shown": SHOWN_OFFSET})
 
 
 def _lookup(text: FunctionText, variable: ContextVar[Any]) -> str:

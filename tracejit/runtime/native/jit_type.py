@@ -19,6 +19,7 @@ __all__ = [
     "BAIL_OFFSET",
     "KINDS_OFFSET",
     "PLAIN_OFFSET",
+    "SHOWN_OFFSET",
     "SLOW_OFFSET",
     "JitBase",
     "call_offset",
@@ -28,7 +29,8 @@ __all__ = [
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: Where an instance keeps its slots: behind the object header, in the order of their names.
-BAIL_OFFSET, KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET = (_WORD * k for k in (2, 4, 5, 6))
+BAIL_OFFSET, KINDS_OFFSET, PLAIN_OFFSET = (_WORD * k for k in (2, 4, 5))
+SHOWN_OFFSET, SLOW_OFFSET = _WORD * 6, _WORD * 7
 
 # Flags and slot numbers of CPython's stable ABI (typeslots.h, object.h).
 _BASETYPE, _HAVE_VECTORCALL, _METHOD_DESCRIPTOR = 1 << 10, 1 << 11, 1 << 17
@@ -41,20 +43,22 @@ _T = TypeVar("_T", bound="JitBase")
 class JitBase:
     """What native entries need of a callable: `_slow`, called when no entry matches, with the
     arguments of the call, and `_bail`, called instead when a program refuses to finish; `_plain`,
-    which answers calls of the kinds in the table `_kinds`, if there are such."""
+    which answers calls of the kinds in the table `_kinds`, if there are such. `_shown` calls the
+    entries for a profiler to see."""
 
-    __slots__ = ("_bail", "_entries", "_kinds", "_plain", "_slow")
+    __slots__ = ("_bail", "_entries", "_kinds", "_plain", "_shown", "_slow")
 
     _slow: Callable[..., Any]
     _bail: Callable[..., Any]
     _plain: Callable[..., Any] | None
     _kinds: Any
+    _shown: Callable[..., Any] | None
     _entries: list[Any]
 
     def __init__(self, slow: Callable[..., Any], bail: Callable[..., Any] | None = None) -> None:
         self._slow = slow
         self._bail = slow if bail is None else bail
-        self._plain = self._kinds = None
+        self._plain = self._kinds = self._shown = None
         self._entries = []
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -138,10 +142,10 @@ def jit_type(cls: type[_T]) -> type[_T]:
 def _check_slots(made: type[JitBase], offset: int) -> None:
     probe = JitBase.__new__(made)
     probe._slow, probe._bail = (lambda: "slow"), (lambda: "bail")
-    probe._plain, probe._kinds = (lambda: "plain"), object()
-    places = (SLOW_OFFSET, BAIL_OFFSET, PLAIN_OFFSET, KINDS_OFFSET, offset, offset + _WORD)
-    found = [word_at(id(probe) + at).value for at in places]
-    held = (probe._slow, probe._bail, probe._plain, probe._kinds)
+    probe._plain, probe._kinds, probe._shown = (lambda: "plain"), object(), (lambda: "shown")
+    slots = (SLOW_OFFSET, BAIL_OFFSET, PLAIN_OFFSET, KINDS_OFFSET, SHOWN_OFFSET)
+    found = [word_at(id(probe) + at).value for at in (*slots, offset, offset + _WORD)]
+    held = (probe._slow, probe._bail, probe._plain, probe._kinds, probe._shown)
     if found != [*map(id, held), 0, 0] or probe() != "slow":
         raise RuntimeError(f"{made.__name__} keeps its slots at unexpected places")
 

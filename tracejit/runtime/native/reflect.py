@@ -7,6 +7,7 @@ a `LayoutError`, and the native path stays off.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import gc
 import platform
@@ -26,6 +27,9 @@ __all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]
 
 _WORD = 8
 _BIG_ENDIAN = ord(">")
+#: A thread's state is longer than this.
+_THREAD_STATE = "=32Q"
+_THREAD_BYTES = struct.calcsize(_THREAD_STATE)
 
 
 class LayoutError(RuntimeError):
@@ -63,6 +67,9 @@ class Layout:
     method_function: int
     #: Where a class has the number that changes with it and its bases; 0 where that is not found.
     class_version: int
+    #: Where the state of a thread has what profiles and traces it; 0: not found.
+    thread_profiler: int
+    thread_tracer: int
 
 
 def _memory(obj: Any, size: int) -> bytes:
@@ -329,6 +336,42 @@ def _version_field() -> int:
     return places.pop() if len(places) == 1 else 0
 
 
+def _thread_fields() -> dict[str, int]:
+    """The places of the functions that profile and trace a thread, looked for in one that nothing
+    else runs in.
+    """
+    found = {"thread_profiler": 0, "thread_tracer": 0}
+    state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2, ctypes.c_int, ctypes.c_void_p)
+    watch = kind(lambda *_: 0)
+    address = ctypes.cast(watch, ctypes.c_void_p).value
+    done = _thread.allocate_lock()
+
+    def look() -> None:
+        try:
+            for name, set_to in zip(found, ("PyEval_SetProfile", "PyEval_SetTrace"), strict=True):
+                # Debuggers have their own in the place of `sys.settrace`.
+                switch = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+                    (set_to, ctypes.pythonapi)
+                )
+                at = state()
+                switch(address, None)
+                words = struct.unpack(_THREAD_STATE, ctypes.string_at(at, _THREAD_BYTES))
+                switch(None, None)
+                if words.count(address) == 1:
+                    found[name] = _WORD * words.index(address)
+        finally:
+            done.release()
+
+    done.acquire()
+    try:
+        _thread.start_new_thread(look, ())
+    except RuntimeError:
+        return found
+    with done:
+        return found
+
+
 def _check(layout: Layout) -> None:
     """Read other objects through the offsets. Raises LayoutError where they disagree."""
     arrays = [
@@ -388,6 +431,7 @@ def reflect_layout() -> Layout:
         **_function_fields(),
         **_class_fields(),
         class_version=_version_field(),
+        **_thread_fields(),
     )
     if _word([], layout.type) != id(list):
         raise LayoutError("the type of an object is elsewhere")
