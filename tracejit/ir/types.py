@@ -193,8 +193,9 @@ def type_from_ast(node: ast.expr) -> Type:
         case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Tuple(elts=axes)):
             t = type_from_ast(left)
             order = tuple(ast.literal_eval(a) for a in axes)
-            known = all(type(a) is int for a in order)
-            if isinstance(t, ArrayType) and known and tuple(sorted(order)) == c_order(t.ndim):
+            if isinstance(t, ArrayType):
+                if sorted(order) != list(range(t.ndim)):
+                    raise ValueError(f"{order} is not an order of the axes of {t}")
                 return ArrayType(t.dtype, t.shape, order)
     raise ValueError(f"not a type: {ast.unparse(node)}")
 

@@ -388,6 +388,17 @@ def other_functions(x):
     )
 
 
+def in_the_order_of_constants(x):
+    items = [("b", 1, x), ("a", 2, x + 1), ("a", 1, x * 2)]
+    by_name = dict(zip("cab", x[:3], strict=True))
+    items.sort(reverse=True)
+    return items, sorted(by_name.items()), sorted((v, w) for v, w in [(2, x), (1, -x)])
+
+
+def test_tuples_are_in_the_order_of_their_constants() -> None:
+    agree(in_the_order_of_constants, [(X,), (-X,)])
+
+
 def test_generators_over_arrays() -> None:
     for f in (sums, searches, nested):
         agree(f, [(X,), (X - 3,), (-X,), (np.zeros(13),)])

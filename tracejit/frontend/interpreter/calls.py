@@ -97,6 +97,8 @@ _ITERATED: dict[Any, tuple[int, int | None]] = {
     map: (1, None),
 }
 
+#: The type of what `functools.lru_cache` makes.
+_CACHED = type(functools.lru_cache(lambda: None))
 #: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
 _HOSTED = ("TJ002", "TJ004")
 
@@ -110,7 +112,8 @@ def _is_own(interpreter: Interpreter, f: FunctionType) -> bool:
 def _name(f: Any) -> str:
     module = getattr(f, "__module__", None)
     name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
-    return f"{module}.{name}" if module and module != "builtins" else str(name)
+    whole = f"{module}.{name}" if module and module != "builtins" else str(name)
+    return f"{whole}, a functools.lru_cache" if type(f) is _CACHED else whole
 
 
 def takes_unions(interpreter: Interpreter, f: Any, args: Sequence[Any]) -> bool:

@@ -52,6 +52,7 @@ from tracejit.frontend.tracing.checks import class_of, require_known, require_pl
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
@@ -197,11 +198,25 @@ def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: A
         return grown_lists.in_order(interpreter, items, key, reverse)
     values = list(interpreter.iterate(items))
     tested = values if key is None else [interpreter.call(key, v) for v in values]
+    tested = _leading(tested)
     require_plain(tested, "sorted()", sizes=True)
     order = sorted(
         range(len(values)), key=tested.__getitem__, reverse=bool(interpreter.truth(reverse))
     )
     return interpreter.allocate([values[k] for k in order])
+
+
+def _leading(values: list[Any]) -> list[Any]:
+    """Of tuples that differ in their first constants these: they decide the order."""
+    if not all(type(v) is tuple for v in values):
+        return values
+    for size in range(1, min(map(len, values), default=0) + 1):
+        if not all(is_constant(v[size - 1]) for v in values):
+            break
+        heads = [v[:size] for v in values]
+        if len(set(heads)) == len(heads):
+            return heads
+    return values
 
 
 def _accumulate(

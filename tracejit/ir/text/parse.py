@@ -213,14 +213,9 @@ class _Parser:
 
     def type(self, node: ast.expr) -> Type:
         try:
-            found = type_from_ast(node)
+            return type_from_ast(node)
         except (ValueError, ZeroDivisionError, TypeError) as error:
             self.fail(node, str(error))
-        if isinstance(node, ast.BinOp):
-            order = ast.literal_eval(node.right)
-            if not isinstance(found, ArrayType) or found.order != order:
-                self.fail(node, f"{order} is not an order of the axes of {found}")
-        return found
 
     def dim(self, node: ast.expr) -> Dim:
         try:
