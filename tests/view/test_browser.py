@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tracejit
 from tests.support.chromium import MISSING, Browser, browser
 from tests.view.test_page import IMAGE, data_of
-from tests.view.viewed import blurred, norm, norm_and_one
+from tests.view.viewed import blurred, norm, norm_and_one, with_two_reasons
 from tracejit.view.page import view_both
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
@@ -115,4 +116,18 @@ def test_two_side_by_side(shown: tuple[Browser, Path]) -> None:
     assert page.run("document.querySelector('.sides').clientWidth") > 1490
     page.key("]")
     assert page.run("document.querySelector('select').selectedOptions[0].text") == "trace"
+    assert page.errors == []
+
+
+def test_what_runs_eagerly_has_its_reasons(shown: tuple[Browser, Path]) -> None:
+    page, folder = shown
+    viewed = tracejit.jit(with_two_reasons).view(np.ones(3))
+    page.open(viewed.save(folder / "page.html"))
+    assert page.run("document.documentElement.dataset.ready") == "true"
+    text = page.run("document.querySelectorAll('section.pane')[1].textContent")
+    assert "TJ008" in text and "time.perf_counter" in text and "what to do" in text
+    page.run("document.querySelector('td button').click()")
+    assert page.run("document.querySelectorAll('.row.pin').length") == 1
+    for k in range(len(page.run("VIEWS.map(v => v.name)"))):
+        page.key(str(k + 1))
     assert page.errors == []

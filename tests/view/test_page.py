@@ -71,6 +71,7 @@ def test_what_runs_eagerly_says_why() -> None:
         warnings.simplefilter("ignore")
         f(np.ones(3))
     assert "TJ008" in data_of(f.view())["summary"]
+    assert data_of(tracejit.jit(lambda: np.arange(3) + 1).view())["stages"]
     with pytest.raises(ValueError, match="norm has not been called"):
         tracejit.jit(norm).view()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,11 @@ def norm(x: Any) -> Any:
 
 def norm_and_one(y: Any) -> Any:
     return np.sqrt((y * y).sum() + 1)
+
+
+def with_two_reasons(x: Any) -> Any:
+    class Holder:
+        value = time.perf_counter() * 0
+
+    start = time.perf_counter()
+    return x + Holder.value + start * 0

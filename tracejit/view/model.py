@@ -10,8 +10,9 @@ from typing import Any
 
 from tracejit.api import jit
 from tracejit.codegen.analysis.memory_use import memory_use
-from tracejit.errors import CODES, TraceError, Where, explain
+from tracejit.errors import CODES, TraceError, Where, cause, explain
 from tracejit.inspect.loops import find_loops
+from tracejit.inspect.reasons import Reason, all_reasons
 from tracejit.inspect.stages import Stage, lowered_stages
 from tracejit.passes.manager import PASSES
 from tracejit.runtime.compile.stages import Lowered
@@ -51,17 +52,19 @@ def describe(
     Raises ValueError where there is none.
     """
     jitted: Any = function if hasattr(function, "report") else jit(function)
-    report, failed, lowered = jitted.report(), None, None
+    report, lowered, reasons = jitted.report(), None, []
+    if args is None and not (_newest(jitted) or report.fallbacks):
+        if not _takes_nothing(jitted):
+            raise ValueError(f"{report.function} has not been called: give arguments to look at")
+        args = ()
     if args is None:
         lowered = _newest(jitted)
-        if lowered is None and not report.fallbacks:
-            raise ValueError(f"{report.function} has not been called: give arguments to look at")
     else:
         try:
             lowered = jitted.lower(*args, **kwargs)
-        except TraceError as error:
-            failed = error
-    lines = _lines(lowered, report, failed)
+        except TraceError:
+            reasons = all_reasons(jitted, args, kwargs)
+    lines = _lines(lowered, report, reasons)
     stages = [] if lowered is None else lowered_stages(lowered)
     page = _Page(function)
     data = {
@@ -95,6 +98,14 @@ def describe(
     return data
 
 
+def _takes_nothing(function: Any) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    return True
+
+
 def _newest(jitted: Any) -> Lowered | None:
     structures = getattr(jitted, "_structures", {})
     variants = [v for s in list(structures.values()) for v in s.variants]
@@ -103,11 +114,12 @@ def _newest(jitted: Any) -> Lowered | None:
     return Lowered(variants[-1].traced, threads=jitted._options.threads)
 
 
-def _lines(lowered: Lowered | None, report: Report, failed: TraceError | None) -> list[Line]:
+def _lines(lowered: Lowered | None, report: Report, reasons: Iterable[Reason]) -> list[Line]:
     lines = [x for x in report.lines if x.kind == "eager"]
-    if failed is not None and failed.where is not None:
-        why = f"{failed.code}: {failed.detail or CODES[failed.code][0]}"
-        lines.append(Line(failed.where, "eager", why))
+    told = {(x.where.file, x.line) for x in lines}
+    for r in reasons:
+        if (r.where.file, r.where.line) not in told:
+            lines.append(Line(r.where, "eager", cause(r.code, r.detail, r.where)))
     if lowered is not None:
         program, traced = lowered.program, lowered.traced
         lines += compiled_lines(traced.graph, traced.notes, program.host_nodes, program.plan.copies)
@@ -116,7 +128,9 @@ def _lines(lowered: Lowered | None, report: Report, failed: TraceError | None) -
 
 def _summary(lowered: Lowered | None, lines: Iterable[Line], report: Report) -> str:
     if lowered is None:
-        return f"runs eagerly: {next(iter(report.fallbacks), 'it cannot be traced')}"
+        number = sum(x.kind == "eager" for x in lines)
+        found = "a reason" if number == 1 else f"{number} reasons"
+        return f"runs eagerly: {next(iter(report.fallbacks), found)}"
     program = lowered.program
     given = ", ".join(
         f"{v.name}: {v.type}" for v in lowered.traced.graph.inputs[: lowered.traced.given]

@@ -241,9 +241,19 @@ function code() {
   const left = $("section", { class: "pane" },
     $("div", { class: "bar" }, $("b", {}, "source"), $("span", { class: "what" }, "what became of each line; point at one, or click to keep it")),
     source.text, box, legend());
+  if (!D.stages.length) return $("div", { class: "panes", style: "grid-template-columns:1fr 1fr" }, left, reasons());
   const names = D.stages.map(s => s.name);
   const a = stagePane(D.stages, "fuse"), b = stagePane(D.stages, names.includes("asm") ? "asm" : names[names.length - 1]);
   return $("div", { class: "panes" }, left, a.element, b.element);
+}
+function reasons() {
+  const marks = D.marks.filter(m => m.kind === "eager");
+  const place = m => D.places.findIndex(([file, line]) => file === m.file && line === m.line);
+  return $("section", { class: "pane" }, $("div", { class: "bar" }, $("b", {}, "why it runs eagerly"),
+    $("span", { class: "what" }, "click a line number to see the line")),
+    $("div", { class: "page" }, table([["line", "n"], ["reason", ""], ["what to do", ""]], marks.map(m => [
+      $("button", { onclick: () => pin(place(m)) }, String(m.line)), m.why,
+      (m.explain || "").replace(/^[^]*What to do: /, "")]))));
 }
 function table(heads, rows) {
   return $("table", {}, $("thead", {}, $("tr", {}, ...heads.map(h => $("th", { class: h[1] }, h[0])))),
