@@ -64,7 +64,7 @@ __version__ = "0.1.0"
 
 #: What is imported when it is first asked for.
 _PACKAGES = frozenset(
-    "checkpoint data export inspect interop monitor nn optim profiler view".split()
+    "checkpoint data dist export inspect interop monitor nn optim profiler view".split()
 )
 
 

@@ -32,7 +32,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("inspect",),
         ("data", "monitor", "nn", "optim"),
         ("checkpoint", "interop"),
-        ("export", "profiler"),
+        ("dist", "export", "profiler"),
         ("view",),
         ("demo",),
         ("cli", "notebook"),
@@ -106,6 +106,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "few runs end this way, or are of this kind": {
         "runtime.dispatch": (
             "codegen.support.printing",
+            "ops.host.exchange",
             "runtime.dataflow.partial_call",
             "runtime.exchange.calls",
         ),
@@ -113,6 +114,10 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.capture.globals",
             "frontend.tracing.contents",
         ),
+    },
+    "a program is started by one engine, and may be compiled or not": {
+        "dist.collectives": ("dist.recording",),
+        "dist.world": ("dist.transport.local", "dist.transport.mpi"),
     },
     "only a look at the compiler's stages needs it": {
         "codegen.llvm.engine": ("codegen.llvm.perf",),

@@ -148,6 +148,8 @@ def test_locks_are_made_in_one_place() -> None:
         "data/queues.py Condition",
         "data/queues.py Lock",
         "data/threads.py SimpleQueue",
+        "dist/transport/local.py Condition",
+        "dist/transport/threads.py Condition",
         "monitor/board.py RLock",
         "monitor/event_file.py Event",
         "monitor/event_file.py Lock",

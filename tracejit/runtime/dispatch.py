@@ -366,6 +366,7 @@ def _is_traced() -> bool:
 
 def _left(self: Any, args: Any, kwargs: Any) -> Any:
     from tracejit.codegen.support.printing import leave_run, skipping
+    from tracejit.ops.host.exchange import repeating
 
     printed = leave_run()
     report, function = self._report, self.__tracejit__
@@ -374,7 +375,7 @@ def _left(self: Any, args: Any, kwargs: Any) -> Any:
     try:
         # What is not to be written twice is written here, by a part, too.
         is_written = printed is not None and printed.written
-        with skipping(printed), self._eager_runs:
+        with skipping(printed), repeating(), self._eager_runs:
             result = (function if is_written else _plain(self))(*args, **kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1

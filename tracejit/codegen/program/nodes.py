@@ -32,7 +32,7 @@ from tracejit.ops.array.linalg import MatMulBoth
 from tracejit.ops.control.effects import Check, StartToken, Undefined
 from tracejit.ops.control.recursion import Recurse, RecursiveCall
 from tracejit.ops.host.call import HostCall
-from tracejit.ops.host.random import HostDraw
+from tracejit.ops.host.effect import HostEffect
 
 __all__ = ["emit_node"]
 
@@ -51,7 +51,7 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     if isinstance(op, (RecursiveCall, Recurse)):
         emit_recursive_call(e, node)
         return
-    if isinstance(op, HostDraw) or node.binds and op.gives_sizes:
+    if isinstance(op, HostEffect) or node.binds and op.gives_sizes:
         emit_host_call(e, node)
         return
     overwritten = e.plan.overwritten(node)

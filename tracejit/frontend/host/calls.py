@@ -10,7 +10,12 @@ import numpy as np
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.host.functions import host_path, spelled_call, takes_keywords
-from tracejit.frontend.host.infer_by_example import Undecided, infer_by_example, real_values
+from tracejit.frontend.host.infer_by_example import (
+    Example,
+    Undecided,
+    infer_by_example,
+    real_values,
+)
 from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -25,7 +30,15 @@ from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
 
-__all__ = ["CallOperands", "as_called", "host_call", "is_hosted", "record", "refuse_opaque"]
+__all__ = [
+    "CallOperands",
+    "as_called",
+    "host_call",
+    "is_hosted",
+    "record",
+    "record_as",
+    "refuse_opaque",
+]
 
 _CLASSES = (bool, int, float, complex)
 
@@ -158,26 +171,37 @@ def record(
     operands: CallOperands,
     placeholder: Callable[..., Any],
     where: Where | None,
-    effect: bool = False,
+    effect: str = "",
 ) -> Any:
     """Record a call with these attributes; what it gives.
 
-    `placeholder` tells, while tracing, what the function gives. A call with an `effect` stays in
-    its place among all others.
+    `placeholder` tells, while tracing, what the function gives. A call with an `effect`, the name
+    of its op, stays in its place among all others.
     """
     trace = here()
     values = operands.values
     types = [v.type for v in values]
     real = real_values(trace, values)
     found = infer_by_example(placeholder, attrs, types, operands.dims, real, trace.env)
+    return record_as(interpreter, attrs, operands, found, where, effect)
+
+
+def record_as(
+    interpreter: Interpreter | None,
+    attrs: dict[str, Any],
+    operands: CallOperands,
+    found: Example,
+    where: Where | None,
+    effect: str = "",
+) -> Any:
+    """The same for a call of which it is known what it gives."""
+    trace, values = here(), operands.values
     _require_plain(found.result)
     attrs = {**attrs, "result": found.result, "types": found.types}
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
     binds = tuple([trace.fresh_size() for _ in unknown])
     if effect:
-        token, *outputs = trace.emit_all(
-            "host_draw", (effect_token(trace), *values), attrs, binds=binds
-        )
+        token, *outputs = trace.emit_all(effect, (effect_token(trace), *values), attrs, binds=binds)
         set_effect_token(trace, token)
     else:
         outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))

@@ -137,7 +137,7 @@ class StreamMethod(RandomFunction):
             given = (self.kind or cls.__name__, self.name, address, args, kwargs)
             attrs = operands.call(DRAWN, given, {})
             where = refused.where
-            result = record(interpreter, attrs, operands, _example(cls), where, effect=True)
+            result = record(interpreter, attrs, operands, _example(cls), where, "host_draw")
         return _result(interpreter, self.name, args, result)
 
     def _sibling(self, what: str) -> StreamMethod | None:
@@ -239,7 +239,7 @@ class _Maker(RandomFunction):
         with refuse_opaque(refused):
             attrs = operands.call(START, seeds, {})
             maker, fresh = find_function(START), seeds[0] is None
-            words = record(interpreter, attrs, operands, maker, refused.where, effect=fresh)
+            words = record(interpreter, attrs, operands, maker, refused.where, "host_draw" * fresh)
         return TracedGenerator(words)
 
 

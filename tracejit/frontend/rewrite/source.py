@@ -51,7 +51,14 @@ _FILES_KEPT = 16
 #: Where this package holds programs: they are compiled as their callers are.
 _PROGRAMS = tuple(
     str(Path(PACKAGE) / name)
-    for name in ("nn", "optim", "interop/networks.py", "interop/programs.py")
+    for name in (
+        "dist/collectives.py",
+        "dist/replicas/mean_gradients.py",
+        "interop/networks.py",
+        "interop/programs.py",
+        "nn",
+        "optim",
+    )
 )
 
 

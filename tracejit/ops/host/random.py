@@ -21,10 +21,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Node
-from tracejit.ir.op import register, require
-from tracejit.ir.types import TOKEN, Type
-from tracejit.ops.host.call import HostCall
+from tracejit.ir.graph import Node
+from tracejit.ir.op import register
+from tracejit.ops.host.effect import HostEffect
 
 __all__ = [
     "DRAW",
@@ -52,28 +51,10 @@ _SPARE: list[np.random.Generator] = []
 
 
 @register
-class HostDraw(HostCall):
+class HostDraw(HostEffect):
     """A draw from a stream of random numbers, which changes its state."""
 
     name: ClassVar[str] = "host_draw"
-    kind: ClassVar[str] = "effect"
-    pure: ClassVar[bool] = False
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        require(inputs and inputs[0] == TOKEN, f"{self.name} takes a token first")
-        return (TOKEN, *super().infer(inputs[1:], attrs, regions, binds))
-
-    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        return (inputs[0], *super().evaluate(inputs[1:], attrs))
-
-    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        return ()
 
 
 def module_stream(kind: str) -> Any:

@@ -20,6 +20,7 @@ from tracejit.frontend.capture.values import MISSING, Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.methods import METHODS
+from tracejit.ops.host.exchange import exchanges
 from tracejit.own_attributes import place
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
@@ -114,7 +115,7 @@ def publish(owner: Any, variant: Variant, form: Form, places: Positions) -> None
 def _spec(
     owner: Any, flat: EntrySpec, traced: Traced, arguments: TreeDef, form: Form, places: Positions
 ) -> EntrySpec | None:
-    if not native.available() or len(owner._entries) >= _ENTRIES:
+    if not native.available() or len(owner._entries) >= _ENTRIES or exchanges(traced.graph):
         return None
     spec = call_spec(flat, arguments, traced.capture, form, places)
     results = make_results(traced)

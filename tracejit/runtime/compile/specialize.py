@@ -18,6 +18,7 @@ from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
+from tracejit.ops.host.exchange import HostExchange
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
@@ -295,9 +296,11 @@ def _compile_watched(
     middle = time.perf_counter()
     spinner.stage = "program"
     host = lowered.program.host_nodes
-    if self._options.strict and host:
-        where, why = host_lines(host, traced.notes)[0]
-        raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
+    # What is exchanged with other processes is as compiled as it can be.
+    by_numpy = [node for node in host if not isinstance(node.op, HostExchange)]
+    if self._options.strict and by_numpy:
+        where, why = host_lines(by_numpy, traced.notes)[0]
+        raise TraceError("TJ002" if "function" in by_numpy[0].attrs else "TJ004", why, where)
     spinner.stage = "machine code"
     variant = compile_and_publish(self, lowered, tree, form, places)
     if not self._options.strict and self._device is None:

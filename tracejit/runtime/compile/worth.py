@@ -34,7 +34,7 @@ _MARGIN = 1.15
 #: ns by which a call of NumPy from inside the program is slower than that of Python, and elements
 #: of an array that Python's own calls of NumPy hardly notice.
 _HOST, _SMALL = 1_500.0, 64
-_HOSTED = frozenset({"host_call", "host_draw"})
+_HOSTED = frozenset({"host_call", "host_draw", "host_exchange"})
 _LOOPS = frozenset({"while_loop", "recurse", "recursive_call"})
 
 

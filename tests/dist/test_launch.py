@@ -1,0 +1,95 @@
+"""Scripts as several processes: the same script alone, what fails, what is interrupted."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = str(Path(__file__).with_name("scripts.py"))
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of Unix")
+
+
+def start(*argv: str, launch: bool = True) -> subprocess.Popen[str]:
+    before = ["-m", "tracejit", "launch", "-n", "2"] if launch else []
+    return subprocess.Popen(
+        [sys.executable, *before, SCRIPT, *argv],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(*argv: str, launch: bool = True) -> tuple[int, str, str]:
+    process = start(*argv, launch=launch)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def members(group: int) -> list[int]:
+    """The processes of a group that run."""
+    out = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, number = entry.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(number) == group and state != "Z":
+            out.append(int(entry.parent.name))
+    return out
+
+
+def test_collectives_in_compiled_programs() -> None:
+    code, out, err = ended("collectives")
+    assert code == 0, err
+    lines = sorted(out.splitlines())
+    assert [line[:12] for line in lines] == ["[0] same 0 2", "[1] same 1 2"]
+    assert lines[0].split(" 2 ")[1] == lines[1].split(" 2 ")[1]
+
+
+def test_a_run_that_is_repeated_exchanges_once() -> None:
+    code, out, err = ended("repeated")
+    assert code == 0, err
+    assert sorted(out.splitlines()) == [
+        "[0] repeated 0 8",
+        "[1] refused 1 index 99 is 3",
+        "[1] refused 1 index 99 is 5",
+        "[1] repeated 1 8",
+    ]
+
+
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    for launch in (True, False):
+        code, _, err = ended("train", str(tmp_path), launch=launch)
+        assert code == 0, err
+    one, first, second = (np.load(tmp_path / f"{name}.npy") for name in ("1_0", "2_0", "2_1"))
+    assert np.array_equal(first, second) and abs(first - one).max() < 1e-6
+
+
+def test_one_that_fails_ends_all() -> None:
+    begin = time.monotonic()
+    code, out, err = ended("fails")
+    assert code == 3 and "tracejit: process 1 ended with exit code 3" in err
+    assert "[0] begins" in out and time.monotonic() - begin < 30
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes by /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_running(number: int) -> None:
+    process = start("waits")
+    assert process.stdout is not None
+    found = [int(re.fullmatch(r"\[\d\] waits (\d+)\n", process.stdout.readline())[1]) for _ in "ab"]  # type: ignore[index]
+    assert all(len(members(group)) == 2 for group in found)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert not [pid for group in found for pid in members(group)]

@@ -1,0 +1,40 @@
+"""`tracejit launch`: run a script as several processes that work together
+
+tracejit launch -n 4 train.py --epochs 5        its own arguments behind it
+tracejit launch -n 4 --engine mpi train.py      by MPI
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tracejit.cli.arguments import natural
+from tracejit.cli.errors import Failure, Usage
+from tracejit.dist.launch import launch
+from tracejit.dist.transport.link import DistError
+
+__all__ = ["add", "run"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("-n", type=natural, default=2, metavar="N", help="processes (default: 2)")
+    parser.add_argument("--engine", choices=("local", "mpi"), default="local")
+    parser.add_argument("--quiet", action="store_true", help="no table of the processes' steps")
+    parser.add_argument("script", metavar="SCRIPT")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the processes; the exit code of the first that fails."""
+    if not options.n:
+        raise Usage("-n takes at least 1 process")
+    if not Path(options.script).is_file():
+        raise Usage(f"there is no file {options.script}")
+    command = [sys.executable, options.script, *options.arguments]
+    try:
+        return launch(command, options.n, options.engine, quiet=options.quiet)
+    except DistError as error:
+        raise Failure(str(error)) from None

@@ -1,0 +1,26 @@
+"""One program on several processes: who they are, what they call together, how they are started"""
+
+from tracejit.dist.collectives import (
+    all_gather,
+    all_reduce,
+    barrier,
+    broadcast,
+    rank,
+    reduce_scatter,
+    size,
+)
+from tracejit.dist.replicas.data_parallel import data_parallel
+from tracejit.dist.transport.link import DistError, PeerLost
+
+__all__ = [
+    "DistError",
+    "PeerLost",
+    "all_gather",
+    "all_reduce",
+    "barrier",
+    "broadcast",
+    "data_parallel",
+    "rank",
+    "reduce_scatter",
+    "size",
+]

@@ -1,0 +1,152 @@
+"""What all processes of a program call together, in plain and in compiled code.
+
+    loss = dist.all_reduce(loss, "mean")
+
+They are effects: compiled programs call them in the program's order, each once. A call that a
+compiled run has made is not made again where that run is repeated as plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit import tree
+from tracejit.dist.world import world
+from tracejit.ops.host.exchange import KINDS, exchange
+from tracejit.sparse import RowGradient
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "barrier",
+    "broadcast",
+    "rank",
+    "reduce_scatter",
+    "size",
+]
+
+
+def rank() -> int:
+    """The number of this process, from 0 on."""
+    return world().rank
+
+
+def size() -> int:
+    """How many processes run this program."""
+    return world().size
+
+
+def all_reduce(x: Any, op: str = "sum") -> Any:
+    """The values of all processes joined element by element: "sum", "mean", "max", "min", "prod".
+
+    `x` is an array, a number, or a tree of them (see `tracejit.tree`), such as a model's gradients;
+    the result is a new one like it, the same to the bit on all processes. Means of integers are
+    float64. Of a `RowGradient` the sum or mean has the rows of all processes. Raises DistError where
+    processes call with other shapes, dtypes or operations, PeerLost where one has ended.
+    """
+    leaves, structure = tree.flatten(x)
+    dense = [leaf for leaf in leaves if not isinstance(leaf, RowGradient)]
+    joined = iter(_exchange("all_reduce", dense, op) if dense else [])
+    found = [_rows(v, op) if isinstance(v, RowGradient) else next(joined) for v in leaves]
+    return tree.unflatten(structure, found)
+
+
+def _rows(gradient: RowGradient, op: str) -> RowGradient:
+    """The rows of all processes, one after another."""
+    if op not in ("sum", "mean"):
+        raise ValueError(f"gradients by rows have no {op!r}")
+    rows, values = _exchange("rows", gradient.rows, gradient.values)
+    found = RowGradient(rows, values, gradient.shape)
+    return found.scaled(1.0 / size()) if op == "mean" else found
+
+
+def reduce_scatter(x: Any, op: str = "sum") -> Any:
+    """Part `rank()` of the `size()` equal parts, along the first axis, of `all_reduce(x, op)`.
+
+    Raises ValueError where the first axis has no such parts, and as `all_reduce`.
+    """
+    return _exchange("reduce_scatter", x, op)
+
+
+def all_gather(x: Any) -> Any:
+    """The arrays of all processes in the order of their numbers, along a new first axis.
+
+    Raises DistError where their shapes or dtypes differ, PeerLost where a process has ended.
+    """
+    return _exchange("all_gather", x)
+
+
+def broadcast(x: Any, root: int = 0) -> Any:
+    """The values that the process `root` has, as a new array, number or tree like `x`.
+
+    Raises ValueError where there is no such process, PeerLost where it has ended.
+    """
+    if not 0 <= root < size():
+        raise ValueError(f"there is no process {root} among {size()}")
+    leaves, structure = tree.flatten(x)
+    return tree.unflatten(structure, _exchange("broadcast", leaves, root))
+
+
+def barrier() -> None:
+    """Wait until all processes have come here. Raises PeerLost where one has ended."""
+    _exchange("barrier")
+
+
+# How ---------------------------------------------------------------------------------------------
+
+
+def _exchange(kind: str, *args: Any) -> Any:
+    return exchange(kind, *args)
+
+
+def _traced(interpreter: Any, kind: str, *args: Any) -> Any:
+    from tracejit.dist.recording import record_exchange
+
+    return record_exchange(interpreter, kind, args, world().size)
+
+
+_exchange.__tracejit_traced__ = _traced  # type: ignore[attr-defined]
+rank.__tracejit_traced__ = lambda interpreter: world().rank  # type: ignore[attr-defined]
+size.__tracejit_traced__ = lambda interpreter: world().size  # type: ignore[attr-defined]
+
+
+def _like(x: Any, found: Any) -> Any:
+    """A result of the class of an operand: an array, a NumPy scalar, a number of Python."""
+    if isinstance(x, np.ndarray):
+        return found
+    return found[()] if isinstance(x, np.generic) else found.item()
+
+
+def _all_reduce(values: Sequence[Any], op: str) -> list[Any]:
+    found = world().all_reduce_list([np.asarray(v) for v in values], op)
+    return [_like(v, y) for v, y in zip(values, found, strict=True)]
+
+
+def _gather_rows(rows: Any, values: Any) -> tuple[Any, Any]:
+    group = world()
+    found = [group.broadcast([rows, values], r) for r in range(group.size)]
+    return np.concatenate([r for r, _ in found]), np.concatenate([v for _, v in found])
+
+
+def _broadcast(values: Sequence[Any], root: int) -> list[Any]:
+    found = world().broadcast([np.asarray(v) for v in values], root)
+    return [_like(v, np.array(y)) for v, y in zip(values, found, strict=True)]
+
+
+def _barrier() -> int:
+    world().barrier()
+    return 0
+
+
+KINDS.update(
+    all_reduce=_all_reduce,
+    rows=_gather_rows,
+    reduce_scatter=lambda x, op: world().reduce_scatter(x, op),
+    all_gather=lambda x: world().all_gather(x),
+    broadcast=_broadcast,
+    barrier=_barrier,
+)
+

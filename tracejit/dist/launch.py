@@ -1,0 +1,209 @@
+"""Starts a program as several processes of this machine, and ends them all together."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from tracejit.dist.board import Board, table
+from tracejit.dist.transport.link import DistError
+from tracejit.dist.world import SECRET, VARIABLE
+
+__all__ = ["launch"]
+
+#: Seconds that processes have to end by themselves, and between two tables.
+_GRACE, _BETWEEN = 5.0, 0.5
+_DIES_WITH_PARENT = 1
+
+
+class _Stopped(BaseException):
+    """This process is told to end."""
+
+
+def launch(
+    command: Sequence[str],
+    count: int,
+    engine: str = "local",
+    settings: dict[str, str] | None = None,
+    quiet: bool = False,
+) -> int:
+    """Run `count` processes of a command; the exit code of the first that fails, or 0.
+
+    What they print comes with the number of the process before each line. When one fails the
+    others are ended, and so they are by Ctrl-C: nothing is left running. On a terminal a table
+    shows the steps of each. Raises DistError where the engine is not there.
+    """
+    env = {**os.environ, **(settings or {}), "PYTHONUNBUFFERED": "1"}
+    if "TRACEJIT_NUM_THREADS" not in env and "OMP_NUM_THREADS" not in env:
+        each = str(max(1, (os.cpu_count() or 1) // count))
+        env |= dict.fromkeys(("TRACEJIT_NUM_THREADS", "OMP_NUM_THREADS"), each)
+    if engine == "mpi":
+        return _by_mpi(command, count, env)
+    folder = tempfile.mkdtemp(prefix="tracejit-")  # of this user only
+    try:
+        board = Board(Path(folder) / "board", count)
+        env[SECRET] = secrets.token_hex(32)
+        runs = []
+        for rank in range(count):
+            mine = {**env, VARIABLE: f"local:{rank}:{count}:{folder}"}
+            runs.append(_Run(rank, command, mine))
+        return _follow(runs, None if quiet or not sys.stderr.isatty() else board)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Run:
+    """One process, and what it has printed of its last lines."""
+
+    def __init__(self, rank: int, command: Sequence[str], env: dict[str, str]) -> None:
+        self.rank = rank
+        # A group of its own: what it starts ends with it.
+        self.process = subprocess.Popen(
+            command,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+        self.partial = {1: b"", 2: b""}
+
+    def signal(self, number: int) -> None:
+        """Tell it and all that it has started."""
+        try:
+            os.killpg(self.process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+    def printed(self, stream: int, data: bytes) -> list[str]:
+        """The lines that are complete with these bytes; no bytes are the end."""
+        *lines, rest = (self.partial[stream] + data).split(b"\n")
+        if not data and rest:
+            lines, rest = [*lines, rest], b""
+        self.partial[stream] = rest
+        return [f"[{self.rank}] {line.decode(errors='replace')}\n" for line in lines]
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
+
+
+def _follow(runs: Sequence[_Run], board: Board | None) -> int:
+    """Show what processes print until all have ended; end them all where one fails."""
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _watch(runs, board)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except _Stopped:
+        return 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end(runs)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(*_: Any) -> None:
+    raise _Stopped
+
+
+def _watch(runs: Sequence[_Run], board: Board | None) -> int:
+    shown, next_table = 0, time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        for run in runs:
+            assert run.process.stdout is not None and run.process.stderr is not None
+            selector.register(run.process.stdout, selectors.EVENT_READ, (run, 1))
+            selector.register(run.process.stderr, selectors.EVENT_READ, (run, 2))
+        while selector.get_map() or any(r.process.poll() is None for r in runs):
+            for key, _ in selector.select(_BETWEEN if selector.get_map() else 0.01):
+                run, stream = key.data
+                data = os.read(key.fd, 1 << 16)
+                lines = run.printed(stream, data)
+                shown = _write(lines, sys.stdout if stream == 1 else sys.stderr, shown)
+                if not data:
+                    selector.unregister(key.fileobj)
+            if board is not None and time.monotonic() >= next_table:
+                next_table = time.monotonic() + _BETWEEN
+                lines = table(board.read(), [r.process.poll() for r in runs])
+                shown = _write(lines, sys.stderr, shown, len(lines))
+            for run in runs:
+                code = run.process.poll()
+                if code:
+                    _drain(runs)
+                    what = f"signal {-code}" if code < 0 else f"exit code {code}"
+                    _write([f"tracejit: process {run.rank} ended with {what}\n"], sys.stderr, shown)
+                    return 128 - code if code < 0 else code
+    return 0
+
+
+def _write(lines: Sequence[str], stream: TextIO, above: int, shown: int = 0) -> int:
+    """Write lines over the table of `above` lines; how many of them are to be written over."""
+    if not lines:
+        return above
+    if above:
+        sys.stderr.write(f"\x1b[{above}F\x1b[J")
+        sys.stderr.flush()
+    stream.write("".join(lines))
+    stream.flush()
+    return shown
+
+
+def _drain(runs: Sequence[_Run]) -> None:
+    """Show what processes that have ended printed last."""
+    for run in runs:
+        if run.process.poll() is None:
+            continue
+        for number, stream in ((1, run.process.stdout), (2, run.process.stderr)):
+            assert stream is not None
+            if not stream.closed:
+                os.set_blocking(stream.fileno(), False)
+                lines = run.printed(number, stream.read() or b"") + run.printed(number, b"")
+                _write(lines, sys.stdout if number == 1 else sys.stderr, 0)
+
+
+def _end(runs: Sequence[_Run]) -> None:
+    """End all processes: they are asked to, and then killed."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        for run in runs:
+            if run.process.poll() is None:
+                run.signal(number)
+        end = time.monotonic() + _GRACE
+        for run in runs:
+            try:
+                run.process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                continue
+    for run in runs:
+        # What it has started, and left.
+        run.signal(signal.SIGKILL)
+        for stream in (run.process.stdout, run.process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+def _by_mpi(command: Sequence[str], count: int, env: dict[str, str]) -> int:
+    """By `mpiexec`, which shows what processes print and ends them itself."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.is_file() else shutil.which("mpiexec")
+    if found is None:
+        raise DistError("there is no mpiexec: pip install 'tracejit[mpi]', or an MPI of the system")
+    process = subprocess.Popen([found, "-n", str(count), *command], env={**env, VARIABLE: "mpi"})
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        return 128 + signal.SIGINT
+    return 128 - code if code < 0 else code

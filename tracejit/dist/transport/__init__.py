@@ -1,0 +1,1 @@
+"""Messages and collectives between processes: of one machine, by MPI, by threads"""

@@ -1,0 +1,43 @@
+"""What processes that work together have of each other: numbered ends that messages go between."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+__all__ = ["DistError", "Link", "PeerLost"]
+
+
+class DistError(RuntimeError):
+    """Processes cannot work together: they do not find, understand or reach each other."""
+
+
+class PeerLost(DistError):
+    """The process `rank` has ended, or cannot be reached any more."""
+
+    def __init__(self, rank: int, detail: str = "") -> None:
+        super().__init__(f"process {rank} is lost" + (f": {detail}" if detail else ""))
+        self.rank = rank
+
+
+class Link(Protocol):
+    """One process among `size`: `rank` is its number.
+
+    A message is None, a bool, int, float, complex, str or bytes, a NumPy array or scalar, or a
+    list, tuple or dict with str keys of such. Messages of one sender with one key arrive in their
+    order.
+    """
+
+    rank: int
+    size: int
+
+    def send(self, to: int, key: str, value: Any) -> None:
+        """Send a message; on return `value` may change. Raises PeerLost."""
+
+    def receive(self, source: int, key: str, timeout: float | None = None) -> Any:
+        """The next message with a key; its arrays are the caller's own.
+
+        Raises PeerLost where it cannot come any more, TimeoutError after `timeout` seconds.
+        """
+
+    def close(self) -> None:
+        """End this end; the others lose it."""

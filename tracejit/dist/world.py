@@ -1,0 +1,65 @@
+"""The processes that run this program together, as whoever started them says.
+
+`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER" or "mpi"; without it the program is
+one process among one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any
+
+from tracejit.dist.transport.group import Group
+from tracejit.dist.transport.link import DistError, Link
+from tracejit.locks import once
+
+__all__ = ["SECRET", "VARIABLE", "world"]
+
+#: The environment variables: who this process is, and what proves it.
+VARIABLE, SECRET = "TRACEJIT_DIST", "TRACEJIT_DIST_SECRET"
+
+
+class _Alone:
+    """The link of a process that has no others."""
+
+    rank, size = 0, 1
+
+    def send(self, to: int, key: str, value: Any) -> None:
+        raise ValueError(f"there is no process {to}: this is the only one")
+
+    def receive(self, source: int, key: str, timeout: float | None = None) -> Any:
+        raise ValueError(f"there is no process {source}: this is the only one")
+
+    def close(self) -> None: ...
+
+
+@once
+def world() -> Group:
+    """All processes of this program. The first call waits until all have come.
+
+    Raises DistError where they do not come, or TRACEJIT_DIST cannot be read.
+    """
+    group = Group(_link(os.environ.get(VARIABLE, "")))
+    atexit.register(group.close)
+    return group
+
+
+def _link(text: str) -> Link:
+    kind, _, rest = text.partition(":")
+    if not text:
+        return _Alone()
+    if kind == "mpi":
+        from tracejit.dist.transport.mpi import MpiLink
+
+        return MpiLink()
+    try:
+        rank, size, folder = rest.split(":", 2)
+        numbers = int(rank), int(size)
+        assert kind == "local" and folder
+    except (ValueError, AssertionError):
+        raise DistError(f"{VARIABLE} cannot be read: {text!r}") from None
+    from tracejit.dist.transport.local import LocalLink
+
+    secret = os.environ.get(SECRET, "")
+    return LocalLink(*numbers, folder, secret.encode())
