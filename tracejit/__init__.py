@@ -30,6 +30,7 @@ from tracejit.api import (
 from tracejit.config import eager
 from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
+from tracejit.placing import device
 from tracejit.sparse import RowGradient
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "config",
     "custom_jvp",
     "custom_vjp",
+    "device",
     "eager",
     "errors",
     "explain",

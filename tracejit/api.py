@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from tracejit import config
+from tracejit.placing import device_name
 
 if TYPE_CHECKING:
     from tracejit.transforms.api.custom import CustomJvp, CustomVjp
@@ -48,6 +49,7 @@ def jit(  # type: ignore[overload-overlap]
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
+    devices: Sequence[str] = (),
 ) -> staticmethod[P, R]: ...
 
 
@@ -60,6 +62,7 @@ def jit(
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
+    devices: Sequence[str] = (),
 ) -> classmethod[A, P, R]: ...
 
 
@@ -72,6 +75,7 @@ def jit(
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
+    devices: Sequence[str] = (),
 ) -> Compiled[P, R]: ...
 
 
@@ -82,6 +86,7 @@ def jit(
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
+    devices: Sequence[str] = (),
 ) -> Decorator: ...
 
 
@@ -93,6 +98,7 @@ def jit(
     bounds_check: bool = True,
     num_threads: int | None = None,
     device: str | None = None,
+    devices: Sequence[str] = (),
 ) -> Any:
     """Compile a function of NumPy arrays when it is called.
 
@@ -115,6 +121,11 @@ def jit(
     is a simulated one, for machines without a GPU, and slow. Without `device` it is that of the
     environment variable TRACEJIT_DEVICE, or else "cpu".
 
+    `devices` are processes, "worker:0", "worker:1" and so on, that share the work with the one that
+    calls, where that costs less than to do it here; see `tracejit.device` for parts of a function
+    that are to run on one of them, and `tracejit.dist.workers` for the processes. What they cannot
+    finish is repeated here as plain Python.
+
     `function` is anything that is called: a function, a method, a `functools.partial`, an object
     with `__call__`, a function of NumPy or Python; what is not written in Python may run eagerly,
     such as a call of a `functools.lru_cache`, which stays that. A staticmethod, classmethod or
@@ -124,13 +135,15 @@ def jit(
     from tracejit.runtime.dispatch import Jitted, jitted
     from tracejit.runtime.options import Options
 
-    options = Options(strict, bounds_check, num_threads, config.device(device))
+    names = tuple(map(device_name, devices))
+    options = Options(strict, bounds_check, num_threads, config.device(device), names)
     again = functools.partial(
         cast("Callable[..., Any]", jit),
         strict=strict,
         bounds_check=bounds_check,
         num_threads=num_threads,
         device=device,
+        devices=devices,
     )
     if function is None:
         return again

@@ -160,6 +160,10 @@ CODES: dict[str, tuple[str, str]] = {
         "a program is too long to be compiled as a whole",
         "write what repeats as a loop, or leave the outer function eager and compile its parts",
     ),
+    "TJ033": (
+        "operations are to run on a device where they cannot",
+        "move them out of the block of tracejit.device, or name the same device for all of them",
+    ),
 }
 
 
@@ -172,6 +176,8 @@ class Where:
     function: str = ""
     column: int | None = field(default=None, compare=False)
     end_column: int | None = field(default=None, compare=False)
+    #: Where it is to run, if the program says so (`tracejit.device`).
+    device: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"

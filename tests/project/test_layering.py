@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "methods", "shown", "sparse", "spelling", "tensor_files"),
+        ("locks", "methods", "placing", "shown", "sparse", "spelling", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("ir",),
         ("ops",),
@@ -49,7 +49,12 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("eager",),
     ),
     "transforms": (("autodiff", "batching"), ("api",)),
-    "passes": (("analysis",), ("simplify",), ("fusion", "loops", "control"), ("manager",)),
+    "passes": (
+        ("analysis",),
+        ("simplify",),
+        ("fusion", "loops", "control", "partition"),
+        ("manager",),
+    ),
     "codegen": (
         ("llvm", "vector_math"),
         ("support", "scalar", "affine", "accesses"),

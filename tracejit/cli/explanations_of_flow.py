@@ -384,4 +384,33 @@ def f(x):
 f(np.ones(3))
 """,
     ),
+    "TJ033": Explanation(
+        "In a block of `tracejit.device` operations run in another process. What writes, draws "
+        "random numbers or changes what is outside happens in the process that calls; and what "
+        "shares such state cannot be on two devices.",
+        """
+from tracejit import device
+
+@jit
+def f(x):
+    with device("worker:0"):
+        y = np.sin(x)
+        print(y.sum())
+    return y
+
+f(np.ones(3))
+""",
+        """
+from tracejit import device
+
+@jit
+def f(x):
+    with device("worker:0"):
+        y = np.sin(x)
+    print(y.sum())
+    return y
+
+f(np.ones(3))
+""",
+    ),
 }

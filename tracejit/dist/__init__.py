@@ -9,12 +9,14 @@ from tracejit.dist.collectives import (
     reduce_scatter,
     size,
 )
+from tracejit.dist.placed.pool import Workers, workers
 from tracejit.dist.replicas.data_parallel import data_parallel
 from tracejit.dist.transport.link import DistError, PeerLost
 
 __all__ = [
     "DistError",
     "PeerLost",
+    "Workers",
     "all_gather",
     "all_reduce",
     "barrier",
@@ -23,4 +25,5 @@ __all__ = [
     "rank",
     "reduce_scatter",
     "size",
+    "workers",
 ]

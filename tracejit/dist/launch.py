@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
 import selectors
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tracejit.dist.board import Board, table
+from tracejit.dist.children import die_with_parent
 from tracejit.dist.transport.link import DistError
 from tracejit.dist.world import SECRET, VARIABLE
 
@@ -24,7 +24,6 @@ __all__ = ["launch"]
 
 #: Seconds that processes have to end by themselves, and between two tables.
 _GRACE, _BETWEEN = 5.0, 0.5
-_DIES_WITH_PARENT = 1
 
 
 class _Stopped(BaseException):
@@ -76,7 +75,7 @@ class _Run:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
         self.partial = {1: b"", 2: b""}
 
@@ -94,10 +93,6 @@ class _Run:
             lines, rest = [*lines, rest], b""
         self.partial[stream] = rest
         return [f"[{self.rank}] {line.decode(errors='replace')}\n" for line in lines]
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
 
 
 def _follow(runs: Sequence[_Run], board: Board | None) -> int:

@@ -10,8 +10,12 @@ from tracejit.inspect.fusion_map import why_not_fused
 from tracejit.ir.dataflow import DataflowGraph, Frame
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.passes.partition.place import Placement
 
-__all__ = ["Picture", "dataflow_picture", "fused_picture"]
+__all__ = ["DEVICES", "Picture", "dataflow_picture", "fused_picture", "partition_picture"]
+
+#: How many devices have colours of their own.
+DEVICES = 6
 
 _FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_cond"})
 _Path = tuple[Hashable, ...]
@@ -110,6 +114,31 @@ def fused_picture(graph: Graph) -> Picture:
     _ends(d, graph.inputs, "argument")
     inside(graph, None)
     _results(d, graph.outputs)
+    return d.finish()
+
+
+def partition_picture(placement: Placement) -> Picture:
+    """A graph on several devices: a box for each node, by its device."""
+    d = _Drawer()
+    numbers = {device: k for k, device in enumerate(placement.devices)}
+
+    def inside(g: Graph, cluster: _Path | None) -> None:
+        for node in g.nodes:
+            for k, region in enumerate(node.regions):
+                key = (*(cluster or ()), (id(node), k))
+                d.clusters[key] = f"{node.op.name}: {region.name}"
+                for v, given in zip(region.inputs, _given(node, region), strict=False):
+                    if given in d.maker:
+                        d.maker[v] = d.maker[given]
+                inside(region, key)
+            d.node(node, cluster)
+            device = placement.nodes[node]
+            box = d.boxes[-1]
+            box.label, box.kind = f"{box.label} @ {device}", f"device{numbers[device] % DEVICES}"
+
+    _ends(d, placement.graph.inputs, "argument")
+    inside(placement.graph, None)
+    _results(d, placement.graph.outputs)
     return d.finish()
 
 

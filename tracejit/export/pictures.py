@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tracejit.api import jit
-from tracejit.export.graphs import Picture, dataflow_picture, fused_picture
+from tracejit.export.graphs import Picture, dataflow_picture, fused_picture, partition_picture
 from tracejit.export.layout import Box, Drawing, layout
 from tracejit.ir.dataflow import DataflowGraph
-from tracejit.ir.graph import Graph
+from tracejit.runtime.compile.stages import Lowered
 
 __all__ = ["dot", "svg"]
 
@@ -23,6 +23,12 @@ _FILLS = {
     "kernel": "#d8f0dc",
     "host": "#fce5c8",
     "flow": "#ece2f8",
+    "device0": "#f0f0f0",
+    "device1": "#cfe2ff",
+    "device2": "#ffe3b3",
+    "device3": "#c9f2df",
+    "device4": "#fbd3e9",
+    "device5": "#dfd3fb",
 }
 _STYLE = """
 text { font: 11px ui-monospace, monospace; fill: #1b1f24; }
@@ -46,11 +52,12 @@ def dot(
     too.
 
     At the stage "fuse" there is a box for each kernel and call, and clusters for regions of loops
-    and branches; at "dataflow" control flow is Switch, Merge, Enter, Exit and NextIteration. Other
+    and branches; at "dataflow" control flow is Switch, Merge, Enter, Exit and NextIteration; at
+    "partition" operations have the colours of their devices. Other
     stages are those of `lower(...).graphs`. Nothing is run. Raises TraceError where the call cannot
     be traced, ValueError for a stage that is no graph.
     """
-    boxes, arrows, clusters, _ = _picture(jit(function).lower(*args, **kwargs).graph(stage))
+    boxes, arrows, clusters, _ = _picture(jit(function).lower(*args, **kwargs), stage)
     ids = {box.key: f"n{k}" for k, box in enumerate(boxes)}
     out = [
         f"digraph {_quoted(_name(function))} {{",
@@ -91,14 +98,15 @@ def svg(
     What it shows and raises is that of `dot`. Values, sizes and lines are shown where the mouse
     rests. The picture needs no other file.
     """
-    boxes, arrows, clusters, _ = _picture(jit(function).lower(*args, **kwargs).graph(stage))
+    boxes, arrows, clusters, _ = _picture(jit(function).lower(*args, **kwargs), stage)
     return _written(_svg(layout(boxes, arrows, clusters)), path)
 
 
-def _picture(graph: Graph | DataflowGraph) -> Picture:
-    if isinstance(graph, DataflowGraph):
-        return dataflow_picture(graph)
-    return fused_picture(graph)
+def _picture(lowered: Lowered, stage: str) -> Picture:
+    if stage == "partition":
+        return partition_picture(lowered.partition[0])
+    graph = lowered.graph(stage)
+    return dataflow_picture(graph) if isinstance(graph, DataflowGraph) else fused_picture(graph)
 
 
 def _svg(drawing: Drawing) -> str:

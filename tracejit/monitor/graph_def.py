@@ -17,6 +17,7 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.monitor.events import shape
 from tracejit.monitor.wire import bytes_field, int_field
+from tracejit.passes.partition.pieces import edge_of
 
 __all__ = ["graph_def"]
 
@@ -34,10 +35,10 @@ _NAMES = dict(
     inv=MatrixInverse iota=Range isfinite=IsFinite isinf=IsInf isnan=IsNan lu_factor=Lu
     make_complex=Complex matmul=BatchMatMulV2 mod=FloorMod multiply=Mul negative=Neg power=Pow
     print_text=PrintV2 psi=Digamma reduce_all=All reduce_any=Any reduce_max=Max reduce_min=Min
-    reduce_prod=Prod reduce_sum=Sum remainder=FloorMod scatter=ScatterNd select=SelectV2
-    slice=StridedSlice solve=MatrixSolve stack_new=StackV2 stack_pop=StackPopV2
-    stack_push=StackPushV2 subtract=Sub triangular_solve=MatrixTriangularSolve true_positions=Where
-    truediv=RealDiv while_loop=While
+    recv=_Recv reduce_prod=Prod reduce_sum=Sum remainder=FloorMod scatter=ScatterNd
+    select=SelectV2 send=_Send slice=StridedSlice solve=MatrixSolve stack_new=StackV2
+    stack_pop=StackPopV2 stack_push=StackPushV2 subtract=Sub truediv=RealDiv
+    triangular_solve=MatrixTriangularSolve true_positions=Where while_loop=While
     """.split()
 )
 #: Attributes whose names are TensorFlow's own.
@@ -51,9 +52,14 @@ def graph_def(
 
     Raises TraceError where the call cannot be traced, ValueError for a stage that is no graph.
     """
-    graph = jit(function).lower(*args, **kwargs).graph(stage)
+    lowered = jit(function).lower(*args, **kwargs)
     drawing = _Drawing()
-    drawing.add_graph(graph)
+    if stage == "partition":
+        for piece in lowered.partition[1]:
+            drawing.device = piece.device
+            drawing.add_graph(piece.graph, f"{_plain(piece.device.replace(':', '_'))}/")
+    else:
+        drawing.add_graph(lowered.graph(stage))
     return b"".join(bytes_field(1, node.encoded()) for node in drawing.nodes) + bytes_field(
         4, int_field(1, 27)
     )
@@ -70,6 +76,9 @@ class _Drawing:
     def __init__(self) -> None:
         self.nodes: list[_NodeDef] = []
         self._names: set[str] = set()
+        #: The device of what is added, and by edge between devices the node that sends.
+        self.device = ""
+        self._sends: dict[str, str] = {}
 
     def add_graph(self, graph: Graph | DataflowGraph, scope: str = "") -> None:
         """Add inputs, nodes and results; `scope` ends with a slash, or is "" for the whole."""
@@ -101,6 +110,11 @@ class _Drawing:
             name = self._add(
                 name, _operation(node.op.name), node.inputs, node.outputs, texts, sources
             )
+            if (edge := edge_of(node)) is not None:
+                if node.op.name == "send":
+                    self._sends[edge[0]] = name
+                else:
+                    self.nodes[-1] = self.nodes[-1]._replace(sent=(self._sends, edge[0]))
             for region in node.regions:
                 self.add_graph(region, f"{name}/{_plain(region.name)}/")
 
@@ -114,7 +128,8 @@ class _Drawing:
         sources: _Sources,
     ) -> str:
         name = self._new_name(_plain(name))
-        self.nodes.append(_NodeDef(name, operation, inputs, outputs, attributes, sources))
+        device = self.device
+        self.nodes.append(_NodeDef(name, operation, inputs, outputs, attributes, sources, device))
         sources.update({v: f"{name}:{k}" if k else name for k, v in enumerate(outputs)})
         return name
 
@@ -134,9 +149,12 @@ class _NodeDef(NamedTuple):
     outputs: tuple[Value, ...]
     attributes: dict[str, bytes]
     sources: _Sources
+    device: str = ""
+    #: Of what is received: the nodes that send, by edge, and its edge.
+    sent: tuple[Mapping[str, str], str] | None = None
 
     def encoded(self) -> bytes:
-        """NodeDef: name = 1, op = 2, input = 3, attr = 5, a map (key = 1, value = 2)."""
+        """NodeDef: name = 1, op = 2, input = 3, device = 4, attr = 5 (key = 1, value = 2)."""
         out = bytes_field(1, self.name) + bytes_field(2, self.operation)
         for value in self.inputs:
             source = self.sources[value]
@@ -144,6 +162,11 @@ class _NodeDef(NamedTuple):
                 sources, inner = source
                 source = sources[inner]
             out += bytes_field(3, source)
+        if self.sent is not None:
+            out += bytes_field(3, self.sent[0][self.sent[1]])
+        if self.device:
+            job, _, task = self.device.partition(":")
+            out += bytes_field(4, f"/job:{job}/task:{task or 0}")
         attributes = dict(self.attributes)
         if self.outputs:
             # AttrValue: type = 6, list = 1, of shape = 7.

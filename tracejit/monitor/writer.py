@@ -116,7 +116,8 @@ class SummaryWriter:
 
         Scopes are the user's functions and lines, and the fusions in them. At the stage "dataflow"
         control flow is TensorFlow's Switch, Merge, Enter, Exit, NextIteration and LoopCond; `stage`
-        may also be one of `lower(...).graphs`, such as "trace". Nothing is run. Raises TraceError
+        may also be one of `lower(...).graphs`, such as "trace", or "partition", the pieces of a
+        function on several devices, each with its device. Nothing is run. Raises TraceError
         where the call cannot be traced, ValueError for a stage that is no graph.
         """
         message = graph_def(function, args, kwargs, stage)

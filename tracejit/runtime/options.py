@@ -21,6 +21,8 @@ class Options:
     bounds_check: bool = True
     threads: int | None = None
     moves: str | None = None
+    #: The devices that nodes are placed on, beside those that the program names.
+    devices: tuple[str, ...] = ()
     #: Where the programs of a function that is being profiled have their clocks.
     timers: Any = field(default=None, compare=False)
 
@@ -35,8 +37,9 @@ class Options:
             self.bounds_check and given.bounds_check,
             given.threads or self.threads,
             given.moves if moves else self.moves,
+            given.devices or self.devices,
         )
 
     def of_part(self) -> Options:
         """Those of what is compiled for itself where the whole function runs eagerly."""
-        return replace(self, strict=False, moves=None)
+        return replace(self, strict=False, moves=None, devices=())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.errors import Where
-from tracejit.export.graphs import Picture, dataflow_picture, fused_picture
+from tracejit.export.graphs import Picture, dataflow_picture, fused_picture, partition_picture
 from tracejit.export.layout import layout
 from tracejit.runtime.compile.stages import Lowered
 
@@ -15,7 +15,13 @@ __all__ = ["drawings"]
 
 def drawings(lowered: Lowered, place: Callable[[Where | None], int]) -> list[dict[str, Any]]:
     """The fused graph and the flat one. `place` gives the number of a place on the page."""
+    cut = []
+    if "partition" in lowered.stages:
+        placement, _ = lowered.partition
+        say = f"Where operations run: {', '.join(placement.devices)}."
+        cut.append(_drawn("partition", say, partition_picture(placement), place))
     return [
+        *cut,
         _drawn(
             "fusion",
             "Kernels and calls, and the arrays between them.",

@@ -24,6 +24,7 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.union import Union
+from tracejit.placing import device, device_name
 
 __all__ = ["CONTEXT_CALLS", "CONTEXT_MANAGER", "generator_context", "within"]
 
@@ -36,6 +37,13 @@ class _Context:
 
     def __init__(self, value: Any = None, is_filter: bool = False) -> None:
         self.value, self.is_filter = value, is_filter
+
+
+class _Placed:
+    """`tracejit.device(name)`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 class _Suppressed:
@@ -78,6 +86,9 @@ def within(interpreter: Any, manager: Any, run: Callable[[Any], Any], names: Nam
             return run(manager.value)
         finally:
             interpreter.filters -= manager.is_filter
+    if isinstance(manager, _Placed):
+        with device(manager.name):
+            return run(manager)
     if isinstance(manager, _Suppressed):
         around = Handlers([(lambda: manager.classes, None, lambda: None)])
         return interpreter.guarded(lambda: run(None), around, names)
@@ -138,6 +149,11 @@ def _nullcontext(interpreter: Interpreter, enter_result: Any = None) -> _Context
     return _Context(enter_result)
 
 
+def _device(interpreter: Interpreter, name: str) -> _Placed:
+    require_plain([name], "tracejit.device")
+    return _Placed(device_name(name))
+
+
 def _suppress(interpreter: Interpreter, *classes: Any) -> _Suppressed:
     return _Suppressed(classes)
 
@@ -165,6 +181,7 @@ CONTEXT_CALLS: dict[Any, Callable[..., Any]] = {
     np.errstate: _errstate,
     contextlib.nullcontext: _nullcontext,
     contextlib.suppress: _suppress,
+    device: _device,
     warnings.catch_warnings: _catch_warnings,
     warnings.simplefilter: _warning_filter,
     warnings.filterwarnings: _warning_filter,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Reshape, Slice, Transpose
 from tracejit.ops.control.effects import StartToken
+from tracejit.placing import current_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,8 +202,11 @@ class Trace:
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
             raise TraceError("TJ032", TOO_LONG, user_line())
+        where = where or user_line()
+        if (device := current_device()) and where is not None:
+            where = replace(where, device=device)
         outputs = self.builder.emit(
-            OPS[name], inputs, attrs, regions=regions, binds=binds, where=where or user_line()
+            OPS[name], inputs, attrs, regions=regions, binds=binds, where=where
         )
         if regions or any(v in self.unordered or not _is_c(v.type) for v in inputs):
             self._note_orders(OPS[name], inputs, outputs)

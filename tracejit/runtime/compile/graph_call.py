@@ -34,7 +34,7 @@ from tracejit.runtime.call.entry_spec import (
 )
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 
-__all__ = ["fused", "host_nodes", "lower_graph", "run_graph"]
+__all__ = ["CompiledGraph", "fused", "host_nodes", "lower_graph", "run_graph"]
 
 _NAME = "graph_program"
 
@@ -78,26 +78,52 @@ def run_graph(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
     eagerly, and what the program itself raises.
     """
     sizes = bind_sizes(graph, inputs)
-    graph = fused(replay(graph, sizes=sizes)) if sizes else fused(graph)
-    arguments = [_dense(x, v.type) for x, v in zip(inputs, graph.inputs, strict=True)]
-    leaves = [_leaf(v.type, x) for v, x in zip(graph.inputs, arguments, strict=True)]
-    results = [v for v, written in _written(graph) if written is None]
-    spec = EntrySpec(
-        leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
-        nargs=len(leaves),
-        outputs=tuple(_output(v.type) for v in results),
-        result="tuple",
-    )
-    program = _emit(graph, spec.leaf_slots[:-1], spec.out_slots[:-1], {})
-    library = compile_module(program.text, program.symbols, [program.name], keep=program.keep)
-    result = PythonEntry(spec, library.address(program.name))(*arguments)
-    if result is MISS:
-        raise GraphError(f"{graph.name}: the inputs are not of the declared types")
-    if result is BAIL:
-        leave_run()
-        raise Bailout("the compiled program cannot finish; only eager execution reports why")
-    given = iter(result)
-    return tuple(next(given) if k is None else arguments[k] for _, k in _written(graph))
+    return CompiledGraph(replay(graph, sizes=sizes) if sizes else graph)(inputs)
+
+
+class CompiledGraph:
+    """A graph without sizes as native code. Raises GraphError where it cannot be compiled."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph = fused(graph)
+        examples = [_example(v.type) for v in graph.inputs]
+        leaves = [_leaf(v.type, x) for v, x in zip(graph.inputs, examples, strict=True)]
+        self._written = _written(graph)
+        results = [v for v, written in self._written if written is None]
+        spec = EntrySpec(
+            leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
+            nargs=len(leaves),
+            outputs=tuple(_output(v.type) for v in results),
+            result="tuple",
+        )
+        program = _emit(graph, spec.leaf_slots[:-1], spec.out_slots[:-1], {})
+        library = compile_module(program.text, program.symbols, [program.name], keep=program.keep)
+        self._library = library
+        self._entry = PythonEntry(spec, library.address(program.name))
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs. Inputs that the graph writes to are copied first.
+
+        Raises GraphError where the inputs do not fit, Bailout where the program asks for the call
+        to be repeated eagerly, and what the program itself raises.
+        """
+        graph = self.graph
+        arguments = [_dense(x, v.type) for x, v in zip(inputs, graph.inputs, strict=True)]
+        result = self._entry(*arguments)
+        if result is MISS:
+            raise GraphError(f"{graph.name}: the inputs are not of the declared types")
+        if result is BAIL:
+            leave_run()
+            raise Bailout("the compiled program cannot finish; only eager execution reports why")
+        given = iter(result)
+        return tuple(next(given) if k is None else arguments[k] for _, k in self._written)
+
+
+def _example(declared: Type) -> Any:
+    """An array that lies as those of a type do."""
+    if not isinstance(declared, ArrayType):
+        return None
+    return _dense(np.empty(declared.shape, declared.dtype), declared)
 
 
 def _written(graph: Graph) -> list[tuple[Value, int | None]]:

@@ -104,7 +104,7 @@ def compile_and_publish(
 def publish(owner: Any, variant: Variant, form: Form, places: Positions) -> None:
     """Let calls of one more form, for which a variant was found, be answered natively."""
     variant.forms.add(form)
-    if variant.dress is not None:
+    if variant.dress is not None or variant.library is None:
         return
     spec = _spec(owner, variant.spec, variant.traced, variant.arguments, form, places)
     if spec is not None:

@@ -19,10 +19,12 @@ from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.ops.host.exchange import HostExchange
+from tracejit.passes.partition.pieces import is_placed
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
+from tracejit.runtime.compile.placed import placed_variant
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -290,6 +292,8 @@ def _compile_watched(
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     spinner.stage = "passes"
+    if is_placed(traced.graph, self._options.devices):
+        return _placed(self, traced, tree, reason, chosen.text, start)
     profiled = self._options.timers
     timers = None if profiled is None else profiled.new()
     lowered = Lowered(traced, self._device, self._options.threads, timers)
@@ -330,6 +334,16 @@ def _compile_watched(
     )
 
 
+def _placed(
+    self: Any, traced: Traced, tree: Any, reason: str, text: str, start: float
+) -> tuple[Variant, Compile]:
+    """A variant whose program runs on several devices."""
+    variant = placed_variant(traced, tree, self._options.devices)
+    end = time.perf_counter()
+    lines = compiled_lines(traced.graph, traced.notes, (), (), user_line())
+    return variant, Compile(reason, text, end - start, {"trace": end - start}, lines)
+
+
 @room
 def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> Lowered:
     """The stages of a compile for these arguments, as a first call would make it.
@@ -350,7 +364,7 @@ def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> 
 
     traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
     if device is None:
-        return Lowered(traced, threads=self._options.threads)
+        return Lowered(traced, threads=self._options.threads, devices=self._options.devices)
     from tracejit.runtime.device.inspection import Inspection
 
     return Lowered(traced, Inspection())

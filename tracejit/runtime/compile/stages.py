@@ -48,6 +48,9 @@ from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
+from tracejit.passes.partition.cut import Piece
+from tracejit.passes.partition.pieces import is_placed, partition, print_pieces
+from tracejit.passes.partition.place import Placement
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
     from tracejit.codegen.program.timing import Timers
     from tracejit.ir.dataflow import DataflowGraph
 
-__all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
+__all__ = ["Lowered", "ResultPlan", "Traced", "spec_of", "trace_call"]
 
 _COUNT = itertools.count()
 
@@ -409,8 +412,10 @@ class Lowered:
         device: Any = None,
         threads: int | None = None,
         timers: Timers | None = None,
+        devices: Sequence[str] = (),
     ) -> None:
         self.traced, self.device, self.threads, self.timers = traced, device, threads, timers
+        self.devices = devices
         self.graphs: dict[str, Graph] = {"trace": traced.graph}
         self.seconds: dict[str, float] = {}
         start = time.perf_counter()
@@ -434,6 +439,11 @@ class Lowered:
         if config.verify():
             verify_dataflow(flat)
         return flat
+
+    @once_computed
+    def partition(self) -> tuple[Placement, list[Piece]]:
+        """Where the nodes run for the sizes of the call, by usual costs, and the pieces."""
+        return partition(self.traced.graph, self.traced.specialization.sizes, self.devices)
 
     @once_computed
     def program(self) -> Program:
@@ -547,18 +557,7 @@ class Lowered:
     @property
     def _spec(self) -> EntrySpec:
         """What holds before the program is there."""
-        s = self.traced.specialization
-        sources = [Positional(k) for k in range(len(s.leaves))]
-        shape = self.traced.shape_of_result
-        return EntrySpec(
-            leaves=tuple(zip(sources, s.leaves, strict=True)),
-            nargs=len(sources),
-            sizes=(*s.sizes, *s.strides),
-            guards=tuple(SizeGuard(a, r, b) for a, r, b in self.traced.guards),  # type: ignore[arg-type]
-            outputs=self._outputs,
-            result="tuple" if shape == "other" else shape,  # type: ignore[arg-type]
-            work=_work(self.traced.graph),
-        )
+        return spec_of(self.traced, self._outputs)
 
     def graph(self, stage: str) -> Graph | DataflowGraph:
         """The graph of a stage. Raises ValueError for a stage that is no graph."""
@@ -572,7 +571,8 @@ class Lowered:
     def stages(self) -> list[str]:
         """The names that `text` takes."""
         if self.device is None:
-            return [*self.graphs, "dataflow", "kernel", "llvm", "asm"]
+            cut = ["partition"] if is_placed(self.traced.graph, self.devices) else []
+            return [*self.graphs, *cut, "dataflow", "kernel", "llvm", "asm"]
         from tracejit.codegen.cuda.inspect import sass_tool
 
         ends = ["dataflow", "kernel", "cuda", "ptx", "llvm"]
@@ -589,6 +589,8 @@ class Lowered:
             from tracejit.ir.text.dataflow import print_dataflow
 
             return print_dataflow(self.dataflow)
+        if stage == "partition":
+            return print_pieces(*self.partition)
         if stage == "kernel":
             from tracejit.codegen.reference import print_kernel
 
@@ -615,6 +617,22 @@ class Lowered:
             return inspect.print_source(launches)
         printed = inspect.print_ptx if stage == "ptx" else inspect.print_sass
         return printed(launches, self.device.device.capability)
+
+
+def spec_of(traced: Traced, outputs: Sequence[Output]) -> EntrySpec:
+    """What an entry for flat leaves checks, and which outputs it gives."""
+    s = traced.specialization
+    sources = [Positional(k) for k in range(len(s.leaves))]
+    shape = traced.shape_of_result
+    return EntrySpec(
+        leaves=tuple(zip(sources, s.leaves, strict=True)),
+        nargs=len(sources),
+        sizes=(*s.sizes, *s.strides),
+        guards=tuple(SizeGuard(a, r, b) for a, r, b in traced.guards),  # type: ignore[arg-type]
+        outputs=tuple(outputs),
+        result="tuple" if shape == "other" else shape,  # type: ignore[arg-type]
+        work=_work(traced.graph),
+    )
 
 
 def _work(graph: Graph) -> Dim:

@@ -32,7 +32,7 @@ class Variant:
     spec: EntrySpec
     #: The arguments around the leaves.
     arguments: TreeDef
-    #: The symbol of the program in `library`.
+    #: The symbol of the program in `library`, which is None where processes run it.
     name: str
     library: Any
     #: Makes the user's result; None where the outputs are it already.

@@ -192,6 +192,11 @@ class PythonEntry:
             arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
             for k, output in enumerate(spec.outputs)
         ]
+        return self._made(results, sizes)
+
+    def _made(self, results: list[Any], sizes: dict[str, int]) -> Any:
+        """What the entry returns for the values of its outputs."""
+        spec = self.spec
         chosen = spec.made
         while isinstance(chosen, Choice):
             chosen = chosen.first if results[chosen.flag] else chosen.second

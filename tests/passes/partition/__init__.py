@@ -1,0 +1,1 @@
+"""A program cut into pieces means what it meant whole"""

@@ -1,0 +1,1 @@
+"""Processes that run parts of one program for the process that calls it"""

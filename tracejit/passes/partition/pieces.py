@@ -1,0 +1,76 @@
+"""A traced graph becomes pieces: calls inlined, dead code dropped, nodes placed, edges cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tracejit.ir.graph import Graph, Node, replay
+from tracejit.ir.regions import nested
+from tracejit.ir.text.syntax import print_graph
+from tracejit.passes.partition.costs import Costs, bytes_of
+from tracejit.passes.partition.cut import Piece, cut
+from tracejit.passes.partition.place import Placement, place
+from tracejit.passes.partition.units import pins_of
+from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.inline import inline_calls
+from tracejit.placing import HOST
+
+__all__ = ["edge_of", "is_placed", "partition", "print_pieces"]
+
+
+def is_placed(graph: Graph, devices: Sequence[str]) -> bool:
+    """Whether a program is for devices other than the host."""
+    return bool({*devices, *pins_of(graph.nodes)} - {HOST})
+
+
+def partition(
+    graph: Graph, sizes: Mapping[str, int], devices: Sequence[str], costs: Costs | None = None
+) -> tuple[Placement, list[Piece]]:
+    """Where the nodes of a graph run for some sizes, and its pieces.
+
+    What is not pinned runs on `devices`, or one that something is pinned to, or the host. Raises
+    GraphError where what shares state is pinned to several devices.
+    """
+    known = {s: sizes[s] for s in graph.sizes}
+    whole = dce(inline_calls(replay(graph, sizes=known) if known else graph))
+    found = place(whole, devices, costs)
+    return found, cut(whole, found.nodes.__getitem__, found.inputs, found.outputs)
+
+
+def edge_of(node: Node) -> tuple[str, str] | None:
+    """Of a `send` or `recv`: the key of its edge, and the other device."""
+    if node.op.name not in ("send", "recv"):
+        return None
+    (_, key), (_, device) = node.attrs["arguments"][:2]
+    return key, device
+
+
+_CALL = re.compile(
+    r'(send|recv)\((\w+(?:, \w+)?), function="[^"]*", '
+    r'arguments=\(\("constant", "(\w+)"\), \("constant", "([\w:]+)"\).*types=\(.*?\)\)'
+    r"(?=, token|$)"
+)
+_SHORT = {"send": r'send(\2, edge="\3", to="\4")', "recv": r'recv(\2, edge="\3", source="\4")'}
+
+
+def print_pieces(placement: Placement, pieces: Sequence[Piece]) -> str:
+    """The text of all pieces, each with what it sends; seconds are those of the costs."""
+    us, greedy = placement.seconds * 1e6, placement.greedy_seconds * 1e6
+    out = [f"# {len(pieces)} devices, about {us:.0f} us a run ({greedy:.0f} us placed greedily)"]
+    for piece in pieces:
+        out += ["", f"# {piece.device}: {'; '.join(_summary(piece))}"]
+        for line in print_graph(piece.graph).splitlines():
+            code, comment, where = line.partition("  # ")
+            out.append(_CALL.sub(lambda m: m.expand(_SHORT[m[1]]), code.rstrip()) + comment + where)
+    return "\n".join(out) + "\n"
+
+
+def _summary(piece: Piece) -> Iterator[str]:
+    nodes = list(nested(piece.graph.nodes))
+    own = [n for n in nodes if edge_of(n) is None and n.op.name not in ("constant", "start_token")]
+    yield f"{len(own)} nodes"
+    for node in nodes:
+        found = edge_of(node)
+        if found is not None and node.op.name == "send":
+            yield f"sends {found[0]} to {found[1]} ({bytes_of(node.inputs[1].type)} bytes)"
