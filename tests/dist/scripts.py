@@ -100,6 +100,76 @@ def train() -> None:
     np.save(os.path.join(sys.argv[2], f"{dist.size()}_{dist.rank()}.npy"), weights)
 
 
+def modes() -> None:
+    """Training by a server: process 1 is slow, and is killed once if that is asked for."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((600, 6)).astype(np.float32)
+    y = (x @ rng.standard_normal((6, 3))).argmax(1)
+    late = "TRACEJIT_DIST_LATE" in os.environ
+
+    @tracejit.jit(strict=True)
+    def step(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        loss, grads = tracejit.value_and_grad(lambda net: nn.cross_entropy(net(x), y))(net)
+        opt.update(net, grads)
+        return loss
+
+    net = Net(np.random.default_rng(dist.rank()))
+    opt = optim.Adam(net, lr=3e-2)
+    train = dist.data_parallel(step)
+    mine = np.random.default_rng([dist.rank(), late])
+    for k in range(60):
+        batch = mine.integers(0, 600, 40)
+        train(net, opt, x[batch], y[batch])
+        if dist.rank() == 1 and "killed" in sys.argv and k == 20 and not late:
+            os.kill(os.getpid(), 9)
+        if "killed" in sys.argv and dist.rank() == 0:
+            time.sleep(0.02)
+        if dist.rank() == 1 and "slow" in sys.argv:
+            time.sleep(0.02)
+    right = (net(x).argmax(1) == y).mean()
+    assert right > 0.85, right
+    if dist.rank() == 1 and "slow" not in sys.argv:
+        assert train.dropped == opt.count == 0
+    print("trained", dist.rank(), opt.count, train.dropped, flush=True)
+
+
+def rows() -> None:
+    """Gradients by rows go to the server as rows, and come to rows alone."""
+
+    @tracejit.jit(strict=True)
+    def step(table: Any, opt: Any, ids: Any) -> Any:
+        loss = lambda table: (table[0][ids] ** 2).sum()  # noqa: E731
+        value, grads = tracejit.value_and_grad(loss, sparse_rows=True)(table)
+        opt.update(table, grads)
+        return value
+
+    table = [np.ones((9, 2))]
+    opt = optim.SGD(table, lr=0.25)
+    train = dist.data_parallel(step)
+    for _ in range(2):
+        train(table, opt, np.array([dist.rank(), 4]))
+    print("rows", dist.rank(), table[0][:, 0].tolist(), flush=True)
+
+
+def resumes() -> None:
+    """A process fails in the first run; all begin anew, and go on from what was saved."""
+    from tracejit import checkpoint
+
+    folder, state = sys.argv[2], np.zeros(1)
+    if dist.rank() == 0 and checkpoint.latest(folder) is not None:
+        checkpoint.restore(folder, state=state)
+    state[...] = dist.broadcast(state)
+    begun = int(state[0])
+    while state[0] < 6:
+        state += dist.all_reduce(np.ones(1), "mean")
+        if dist.rank() == 0:
+            checkpoint.save(folder, step=int(state[0]), state=state)
+        dist.barrier()
+        if begun == 0 and state[0] == 3 and dist.rank() == 1:
+            sys.exit(7)
+    print("resumed", dist.rank(), begun, state[0], flush=True)
+
+
 def fails() -> None:
     """One process fails, the others would wait for ever."""
     print("begins", flush=True)

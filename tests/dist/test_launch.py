@@ -18,8 +18,10 @@ SCRIPT = str(Path(__file__).with_name("scripts.py"))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of Unix")
 
 
-def start(*argv: str, launch: bool = True) -> subprocess.Popen[str]:
-    before = ["-m", "tracejit", "launch", "-n", "2"] if launch else []
+def start(
+    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+) -> subprocess.Popen[str]:
+    before = ["-m", "tracejit", "launch", *options] if launch else []
     return subprocess.Popen(
         [sys.executable, *before, SCRIPT, *argv],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -29,8 +31,10 @@ def start(*argv: str, launch: bool = True) -> subprocess.Popen[str]:
     )
 
 
-def ended(*argv: str, launch: bool = True) -> tuple[int, str, str]:
-    process = start(*argv, launch=launch)
+def ended(
+    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+) -> tuple[int, str, str]:
+    process = start(*argv, launch=launch, options=options)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 

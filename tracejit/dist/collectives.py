@@ -14,17 +14,22 @@ from typing import Any
 import numpy as np
 
 from tracejit import tree
-from tracejit.dist.world import world
+from tracejit.dist.transport.link import TrainingOver
+from tracejit.dist.world import is_late, world
 from tracejit.ops.host.exchange import KINDS, exchange
 from tracejit.sparse import RowGradient
 
 __all__ = [
+    "ANSWER",
+    "GRADIENT",
+    "OVER",
     "all_gather",
     "all_reduce",
     "barrier",
     "broadcast",
     "rank",
     "reduce_scatter",
+    "sent_for",
     "size",
 ]
 
@@ -95,6 +100,18 @@ def barrier() -> None:
     _exchange("barrier")
 
 
+def sent_for(
+    name: str, layout: str, dense: Any, rows: Any, values: Any, params: Any
+) -> list[Any]:
+    """The parameters that the server of an optimiser answers to a gradient: arrays like `params`.
+
+    `layout` says of each leaf of the gradient whether it is "d", one of `dense`, or "r", the next
+    of `rows` and `values`. Raises PeerLost where the server has ended.
+    """
+    found: list[Any] = _exchange("gradient", name, layout, dense, rows, values, params)
+    return found
+
+
 # How ---------------------------------------------------------------------------------------------
 
 
@@ -141,7 +158,28 @@ def _barrier() -> int:
     return 0
 
 
+#: The keys of what a server is sent, and answers; the version where nothing is left to do.
+GRADIENT, ANSWER, OVER = "gradient", "parameters", -2
+#: By optimiser: the version of the parameters that this process has.
+_VERSIONS: dict[str, int] = {}
+
+
+def _send_gradient(name: str, layout: str, dense: Any, rows: Any, values: Any, params: Any) -> Any:
+    link = world().link
+    version = _VERSIONS.get(name, -1 if is_late() else 0)
+    whole, by_rows = iter(dense), iter(zip(rows, values, strict=True))
+    leaves: list[Any] = []
+    for kind, p in zip(layout, params, strict=True):
+        leaves.append(next(whole) if kind == "d" else [*next(by_rows), list(p.shape)])
+    link.send(0, GRADIENT, [name, version, leaves, [] if version else list(params)])
+    _VERSIONS[name], found = link.receive(0, ANSWER)
+    if _VERSIONS[name] == OVER:
+        raise TrainingOver("process 0 has come to the end of its training")
+    return [np.asarray(x) for x in found]
+
+
 KINDS.update(
+    gradient=_send_gradient,
     all_reduce=_all_reduce,
     rows=_gather_rows,
     reduce_scatter=lambda x, op: world().reduce_scatter(x, op),

@@ -12,13 +12,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.transport.link import DistError
-from tracejit.dist.world import SECRET, VARIABLE
+from tracejit.dist.world import LATE, MODE, SECRET, VARIABLE
 
 __all__ = ["launch"]
 
@@ -36,19 +37,46 @@ def launch(
     engine: str = "local",
     settings: dict[str, str] | None = None,
     quiet: bool = False,
+    mode: str = "sync",
+    restarts: int = 0,
 ) -> int:
     """Run `count` processes of a command; the exit code of the first that fails, or 0.
 
     What they print comes with the number of the process before each line. When one fails the
     others are ended, and so they are by Ctrl-C: nothing is left running. On a terminal a table
-    shows the steps of each. Raises DistError where the engine is not there.
+    shows the steps of each. `mode` is that of `data_parallel`.
+
+    With `restarts` up to so many processes that fail are started again: in the modes "async" and
+    "backup" one alone takes the place of the one that is lost, but for process 0; otherwise all
+    begin anew. Raises DistError where the engine is not there.
     """
+    settings = {**(settings or {}), MODE: mode}
     env = {**os.environ, **(settings or {}), "PYTHONUNBUFFERED": "1"}
     if "TRACEJIT_NUM_THREADS" not in env and "OMP_NUM_THREADS" not in env:
         each = str(max(1, (os.cpu_count() or 1) // count))
         env |= dict.fromkeys(("TRACEJIT_NUM_THREADS", "OMP_NUM_THREADS"), each)
     if engine == "mpi":
         return _by_mpi(command, count, env)
+    left = _Restarts(restarts, mode.partition(":")[0] != "sync")
+    while True:
+        code = _by_sockets(command, count, env, quiet, left)
+        if not left.all_again:
+            return code
+        left.all_again = False
+
+
+@dataclass
+class _Restarts:
+    """How many processes may be started again, and whether one alone can be."""
+
+    left: int
+    single: bool
+    all_again: bool = False
+
+
+def _by_sockets(
+    command: Sequence[str], count: int, env: dict[str, str], quiet: bool, left: _Restarts
+) -> int:
     folder = tempfile.mkdtemp(prefix="tracejit-")  # of this user only
     try:
         board = Board(Path(folder) / "board", count)
@@ -57,7 +85,7 @@ def launch(
         for rank in range(count):
             mine = {**env, VARIABLE: f"local:{rank}:{count}:{folder}"}
             runs.append(_Run(rank, command, mine))
-        return _follow(runs, None if quiet or not sys.stderr.isatty() else board)
+        return _follow(runs, None if quiet or not sys.stderr.isatty() else board, left)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -66,7 +94,8 @@ class _Run:
     """One process, and what it has printed of its last lines."""
 
     def __init__(self, rank: int, command: Sequence[str], env: dict[str, str]) -> None:
-        self.rank = rank
+        self.rank, self.command, self.env = rank, command, env
+        self.is_late = LATE in env
         # A group of its own: what it starts ends with it.
         self.process = subprocess.Popen(
             command,
@@ -78,6 +107,11 @@ class _Run:
             preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
         self.partial = {1: b"", 2: b""}
+
+    def again(self) -> _Run:
+        """Another process in its place."""
+        self.signal(signal.SIGKILL)
+        return _Run(self.rank, self.command, {**self.env, LATE: "1"})
 
     def signal(self, number: int) -> None:
         """Tell it and all that it has started."""
@@ -95,11 +129,11 @@ class _Run:
         return [f"[{self.rank}] {line.decode(errors='replace')}\n" for line in lines]
 
 
-def _follow(runs: Sequence[_Run], board: Board | None) -> int:
+def _follow(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
     """Show what processes print until all have ended; end them all where one fails."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        return _watch(runs, board)
+        return _watch(runs, board, left)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except _Stopped:
@@ -114,13 +148,11 @@ def _stop(*_: Any) -> None:
     raise _Stopped
 
 
-def _watch(runs: Sequence[_Run], board: Board | None) -> int:
+def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
     shown, next_table = 0, time.monotonic()
     with selectors.DefaultSelector() as selector:
         for run in runs:
-            assert run.process.stdout is not None and run.process.stderr is not None
-            selector.register(run.process.stdout, selectors.EVENT_READ, (run, 1))
-            selector.register(run.process.stderr, selectors.EVENT_READ, (run, 2))
+            _register(selector, run)
         while selector.get_map() or any(r.process.poll() is None for r in runs):
             for key, _ in selector.select(_BETWEEN if selector.get_map() else 0.01):
                 run, stream = key.data
@@ -133,14 +165,42 @@ def _watch(runs: Sequence[_Run], board: Board | None) -> int:
                 next_table = time.monotonic() + _BETWEEN
                 lines = table(board.read(), [r.process.poll() for r in runs])
                 shown = _write(lines, sys.stderr, shown, len(lines))
-            for run in runs:
+            over = left.single and runs[0].process.poll() == 0
+            for k, run in enumerate(runs):
                 code = run.process.poll()
-                if code:
-                    _drain(runs)
+                if code is None and over and run.is_late:
+                    run.signal(signal.SIGKILL)
+                elif code and not (over and run.is_late):
+                    _drain([run])
                     what = f"signal {-code}" if code < 0 else f"exit code {code}"
-                    _write([f"tracejit: process {run.rank} ended with {what}\n"], sys.stderr, shown)
-                    return 128 - code if code < 0 else code
+                    if left.left:
+                        left.left -= 1
+                        left.all_again = not left.single or not run.rank
+                        what += "; all begin anew" if left.all_again else "; started again"
+                    again = left.single and "started" in what
+                    lines = [f"tracejit: process {run.rank} ended with {what}\n"]
+                    shown = _write(lines, sys.stderr, shown)
+                    if not again:
+                        _drain(runs)
+                        return 128 - code if code < 0 else code
+                    _unregister(selector, run)
+                    runs[k] = run.again()
+                    _register(selector, runs[k])
     return 0
+
+
+def _register(selector: selectors.BaseSelector, run: _Run) -> None:
+    for number, stream in ((1, run.process.stdout), (2, run.process.stderr)):
+        assert stream is not None
+        selector.register(stream, selectors.EVENT_READ, (run, number))
+
+
+def _unregister(selector: selectors.BaseSelector, run: _Run) -> None:
+    for stream in (run.process.stdout, run.process.stderr):
+        assert stream is not None
+        if stream.fileno() in selector.get_map():
+            selector.unregister(stream)
+        stream.close()
 
 
 def _write(lines: Sequence[str], stream: TextIO, above: int, shown: int = 0) -> int:

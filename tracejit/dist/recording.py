@@ -62,6 +62,10 @@ def _all_reduce(given: Any, args: Any, size: int, refused: TraceError) -> Exampl
     return _list_of(given[0], args[1])
 
 
+def _gradient(given: Any, args: Any, size: int, refused: TraceError) -> Example:
+    return _list_of(given[-1])
+
+
 def _broadcast(given: Any, args: Any, size: int, refused: TraceError) -> Example:
     return _list_of(given[0])
 
@@ -100,6 +104,7 @@ def _barrier(given: Any, args: Any, size: int, refused: TraceError) -> Example:
 _RESULTS: Any = {
     "all_reduce": _all_reduce,
     "broadcast": _broadcast,
+    "gradient": _gradient,
     "rows": _rows,
     "all_gather": _all_gather,
     "reduce_scatter": _reduce_scatter,

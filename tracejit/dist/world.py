@@ -14,10 +14,12 @@ from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
 
-__all__ = ["SECRET", "VARIABLE", "world"]
+__all__ = ["LATE", "MODE", "SECRET", "VARIABLE", "is_late", "world"]
 
-#: The environment variables: who this process is, and what proves it.
+#: The environment variables: who this process is, what proves it, how replicas work together, and
+#: whether this one takes the place of one that is lost.
 VARIABLE, SECRET = "TRACEJIT_DIST", "TRACEJIT_DIST_SECRET"
+MODE, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_LATE"
 
 
 class _Alone:
@@ -62,4 +64,9 @@ def _link(text: str) -> Link:
     from tracejit.dist.transport.local import LocalLink
 
     secret = os.environ.get(SECRET, "")
-    return LocalLink(*numbers, folder, secret.encode())
+    return LocalLink(*numbers, folder, secret.encode(), late=is_late())
+
+
+def is_late() -> bool:
+    """Whether this process takes the place of one that is lost."""
+    return bool(os.environ.get(LATE))

@@ -2,6 +2,7 @@
 
 tracejit launch -n 4 train.py --epochs 5        its own arguments behind it
 tracejit launch -n 4 --engine mpi train.py      by MPI
+tracejit launch -n 6 --mode backup:2 train.py   the slowest 2 of each step are not waited for
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from tracejit.cli.arguments import natural
 from tracejit.cli.errors import Failure, Usage
 from tracejit.dist.launch import launch
+from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.transport.link import DistError
 
 __all__ = ["add", "run"]
@@ -22,6 +24,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("-n", type=natural, default=2, metavar="N", help="processes (default: 2)")
     parser.add_argument("--engine", choices=("local", "mpi"), default="local")
+    parser.add_argument(
+        "--mode", default="sync", help="of data_parallel: sync, async[:BOUND] or backup:WORKERS"
+    )
+    parser.add_argument(
+        "--restarts", type=natural, default=0, metavar="N", help="start up to N that fail again"
+    )
     parser.add_argument("--quiet", action="store_true", help="no table of the processes' steps")
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
@@ -33,8 +41,23 @@ def run(options: argparse.Namespace) -> int:
         raise Usage("-n takes at least 1 process")
     if not Path(options.script).is_file():
         raise Usage(f"there is no file {options.script}")
+    try:
+        mode = Mode.of(options.mode)
+        if mode.kind != "sync":
+            mode.policy(options.n)
+    except ValueError as error:
+        raise Usage(f"--mode: {error}") from None
+    if mode.kind != "sync" and options.engine == "mpi":
+        raise Usage(f"--mode {options.mode} needs the engine local")
     command = [sys.executable, options.script, *options.arguments]
     try:
-        return launch(command, options.n, options.engine, quiet=options.quiet)
+        return launch(
+            command,
+            options.n,
+            options.engine,
+            quiet=options.quiet,
+            mode=options.mode,
+            restarts=options.restarts,
+        )
     except DistError as error:
         raise Failure(str(error)) from None

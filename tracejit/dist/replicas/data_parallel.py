@@ -14,39 +14,75 @@ import numpy as np
 from tracejit import tree
 from tracejit.dist.board import Board
 from tracejit.dist.replicas.mean_gradients import with_mean_gradients
-from tracejit.dist.world import VARIABLE, world
+from tracejit.dist.replicas.mode import Mode
+from tracejit.dist.replicas.sent_gradients import with_sent_gradients
+from tracejit.dist.replicas.server import ParameterServer
+from tracejit.dist.transport.link import DistError, TrainingOver
+from tracejit.dist.transport.local import LocalLink
+from tracejit.dist.world import MODE, VARIABLE, is_late, world
 
 __all__ = ["DataParallel", "data_parallel"]
 
+_SYNC = Mode("sync")
 
-def data_parallel(step: Callable[..., Any]) -> DataParallel:
-    """`step`, whose optimisers take the mean of all processes' gradients.
+
+def data_parallel(step: Callable[..., Any], mode: str | None = None) -> DataParallel:
+    """`step` on several processes, each of which calls it with data of its own.
 
     `step(model, optimizer, *data)` is a function, jitted or not, that gives gradients to an
     optimiser's `update(params, grads)`: one of `tracejit.optim`, or any object of a class of Python
-    with such a method. Each process calls it with data of its own, and as often as the others. Where
-    the loss is a mean over as many samples on each, the step is that of one process on the data of
-    all, but for the rounding of the sums; what else the step computes, such as the loss or the
-    statistics of a `BatchNorm`, is of its own data.
+    with such a method. At the first call with a model or an optimiser the arrays of process 0 are
+    copied to all others. `mode` is what `tracejit launch --mode` says, or "sync":
 
-    At the first call with a model or an optimiser the arrays of process 0 are copied to all others.
-    Raises PeerLost where a process has ended, DistError where their calls do not fit.
+    - "sync": each update takes the mean of all gradients; processes call the step equally often.
+      Where the loss is a mean over as many samples on each, the step is that of one process on the
+      data of all, but for the rounding of the sums.
+    - "backup:2": process 0 makes each step from the mean of the gradients that come first, 2 fewer
+      than there are processes; later ones are dropped.
+    - "async": it makes a step of each gradient as it comes; "async:4" drops those computed on
+      parameters that are more than 4 steps old.
+
+    In the last two process 0 has the optimiser's state, whose `update` is called with lists of
+    arrays, and processes may be lost and come back; one that has come late ends when process 0 has
+    done its work. What else the step computes, such as the loss
+    or the statistics of a `BatchNorm`, is of a process's own data.
+
+    Raises ValueError for another mode, DistError where the engine has none but "sync" or calls do
+    not fit, PeerLost where a process has ended that is needed.
     """
-    return DataParallel(step)
+    return DataParallel(step, Mode.of(mode or os.environ.get(MODE) or "sync"))
 
 
 class DataParallel:
     """What `data_parallel` gives: called as the step is."""
 
-    def __init__(self, step: Callable[..., Any]) -> None:
-        self.step = step
+    def __init__(self, step: Callable[..., Any], mode: Mode = _SYNC) -> None:
+        self.step, self.mode = step, mode
         self._known: dict[int, tuple[Any, Any]] = {}
+        self._server: ParameterServer | None = None
+        self._optimizers = 0
         self._board = _board()
+        group = world()
+        self._by_server = mode.kind != "sync" and group.size > 1
+        if self._by_server:
+            mode.policy(group.size)
+            if not isinstance(group.link, LocalLink):
+                raise DistError(f"the mode {mode.kind!r} needs the engine local")
+            if group.rank == 0:
+                self._server = ParameterServer(group.link, mode)
+
+    @property
+    def dropped(self) -> int:
+        """How many gradients have come too late, of all processes; 0 but on process 0."""
+        return 0 if self._server is None else self._server.dropped
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = [self._shared(x) for x in args]
         named = {name: self._shared(x) for name, x in kwargs.items()}
-        result = self.step(*given, **named)
+        try:
+            result = self.step(*given, **named)
+        except TrainingOver:
+            raise SystemExit(0) from None
         if self._board is not None:
             self._board.step(world().rank)
         return result
@@ -57,9 +93,20 @@ class DataParallel:
             return x
         known = self._known.get(id(x))
         if known is None:
-            _copy_from_first(x)
-            known = self._known[id(x)] = x, with_mean_gradients(x) if _is_optimizer(x) else x
+            if not (self._by_server and is_late()):
+                _copy_from_first(x)
+            known = self._known[id(x)] = x, self._optimizer(x) if _is_optimizer(x) else x
         return known[1]
+
+    def _optimizer(self, x: Any) -> Any:
+        """What stands for an optimiser in the step."""
+        if not self._by_server:
+            return with_mean_gradients(x)
+        name = str(self._optimizers)
+        self._optimizers += 1
+        if self._server is not None:
+            self._server.add(name, x)
+        return with_sent_gradients(x, name)
 
 
 _HEAP_TYPE = 1 << 9

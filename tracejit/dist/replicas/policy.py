@@ -10,6 +10,7 @@ never queued behind.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -88,6 +89,7 @@ class Policy:
 @dataclass
 class Backup(Policy):
     """A step is made of the first `needed` gradients on its version; all later ones are dropped.
+    Where fewer workers are there, it is made of those of all.
 
     With b workers more than are needed, the b slowest of each step do not hold it up (Chen, Pan,
     Monga, Bengio and Jozefowicz, Revisiting Distributed Synchronous SGD, 2016).
@@ -113,8 +115,14 @@ class Backup(Policy):
         self._sent.clear()
         return super().restored(version)
 
+    def lost(self, worker: int) -> list[Action]:
+        """Where fewer are left than are needed, these make the step."""
+        super().lost(worker)
+        return self._step()
+
     def _count(self) -> int:
-        return self.needed
+        absent = sum(worker not in self.busy for worker in self._sent)
+        return min(self.needed, len(self.busy) + absent)
 
     def _take(self, worker: int, version: int) -> list[Action]:
         if version != self.version:
@@ -137,18 +145,7 @@ class Sync(Backup):
     the next step.
     """
 
-    def lost(self, worker: int) -> list[Action]:
-        """The others' step is not held up."""
-        super().lost(worker)
-        return self._step()
-
-    def joined(self, worker: int) -> list[Action]:
-        """At the start all compute on the same version."""
-        return super().joined(worker)
-
-    def _count(self) -> int:
-        absent = sum(worker not in self.busy for worker in self._sent)
-        return len(self.busy) + absent
+    needed: int = sys.maxsize
 
 
 @dataclass

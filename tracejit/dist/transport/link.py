@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-__all__ = ["DistError", "Link", "PeerLost"]
+__all__ = ["DistError", "Link", "PeerLost", "TrainingOver"]
 
 
 class DistError(RuntimeError):
     """Processes cannot work together: they do not find, understand or reach each other."""
+
+
+class TrainingOver(DistError):
+    """What this process would take part in has ended."""
 
 
 class PeerLost(DistError):

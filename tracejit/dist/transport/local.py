@@ -60,10 +60,20 @@ class _Peer:
 
 
 class LocalLink:
-    """One process among `size` that have the same folder and secret. Threads may share it."""
+    """One process among `size` that have the same folder and secret. Threads may share it.
+
+    A `late` one takes the place of one that is lost: it connects with those that are there. Raises
+    DistError where the others do not come in `timeout` seconds.
+    """
 
     def __init__(
-        self, rank: int, size: int, folder: str | Path, secret: bytes, timeout: float = 60.0
+        self,
+        rank: int,
+        size: int,
+        folder: str | Path,
+        secret: bytes,
+        timeout: float = 60.0,
+        late: bool = False,
     ) -> None:
         if not 0 <= rank < size <= HEAD:
             raise ValueError(f"there is no process {rank} among {size}")
@@ -84,29 +94,56 @@ class LocalLink:
         self._wake[1].setblocking(False)
         self._poll.register(self._wake[0], select.POLLIN)
         self._wanted = 0
+        self._listening = socket.socket(socket.AF_UNIX)
+        #: Those who have come since the others were there, and who have gone, in order.
+        self.changes: deque[tuple[int, bool]] = deque()
         try:
-            self._connect(time.monotonic() + timeout)
+            self._connect(time.monotonic() + timeout, late)
         except BaseException:
             self.close()
             raise
 
     # Connecting -----------------------------------------------------------------------------------
 
-    def _connect(self, end: float) -> None:
+    def _connect(self, end: float, late: bool) -> None:
         """Connect with all processes: with those before this one, and let those after it do so."""
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(self._folder / f"{self.rank}.socket"))
-            listening.listen(self.size)
-            for rank in range(self.rank):
+        listening = self._listening
+        place = self._folder / f"{self.rank}.socket"
+        if late:
+            place.unlink(missing_ok=True)
+        listening.bind(str(place))
+        listening.listen(self.size)
+        for rank in range(self.size) if late else range(self.rank):
+            if rank == self.rank or (late and not self._is_there(rank)):
+                continue
+            try:
                 self._greet(rank, end)
-            while len(self._peers) < self.size - 1:
-                missing = sorted({*range(self.rank + 1, self.size)} - self._peers.keys())
-                listening.settimeout(max(0.0, end - time.monotonic()))
-                try:
-                    connection, _ = listening.accept()
-                except (TimeoutError, BlockingIOError):
-                    raise DistError(f"processes {missing} have not come") from None
-                self._answer(connection, end)
+            except PeerLost:
+                if not late:
+                    raise
+        while not late and len(self._peers) < self.size - 1:
+            missing = sorted({*range(self.rank + 1, self.size)} - self._peers.keys())
+            listening.settimeout(max(0.0, end - time.monotonic()))
+            try:
+                connection, _ = listening.accept()
+            except (TimeoutError, BlockingIOError):
+                raise DistError(f"processes {missing} have not come") from None
+            self._answer(connection, end)
+        self.changes.clear()
+        listening.setblocking(False)
+        self._poll.register(listening, select.POLLIN)
+
+    def _is_there(self, rank: int) -> bool:
+        with socket.socket(socket.AF_UNIX) as trial:
+            return trial.connect_ex(str(self._folder / f"{rank}.socket")) == 0
+
+    def _let_in(self) -> None:
+        """One comes late."""
+        try:
+            connection, _ = self._listening.accept()
+        except OSError:
+            return
+        self._answer(connection, time.monotonic() + 2.0)
 
     def _greet(self, rank: int, end: float) -> None:
         connection = socket.socket(socket.AF_UNIX)
@@ -145,7 +182,8 @@ class LocalLink:
             connection.close()
             return
         right = hmac.compare_digest(proof, self._proof(b"connects", rank, self.rank, mine))
-        if not right or rank in self._peers or not self.rank < rank < self.size:
+        known = self._peers.get(rank)
+        if not right or rank == self.rank or rank >= self.size or (known and not known.lost):
             connection.close()
             return
         self._add(rank, connection)
@@ -156,6 +194,12 @@ class LocalLink:
 
     def _add(self, rank: int, connection: socket.socket) -> None:
         connection.setblocking(False)
+        with self._changed:
+            # What the one before has sent is not this one's.
+            for place in [p for p in self._arrived if p[0] == rank]:
+                del self._arrived[place]
+            self.changes.append((rank, True))
+            self._changed.notify_all()
         peer = self._peers[rank] = _Peer(rank, connection)
         self._by_file[connection.fileno()] = peer
         self._poll.register(connection, select.POLLIN)
@@ -178,6 +222,9 @@ class LocalLink:
         if len(others) < len(to):
             own = [np.frombuffer(bytearray(a.tobytes()), np.uint8) for a in arrays]
             self._give(self.rank, key, (text, own))
+            # Another thread of this process may wait for it.
+            with contextlib.suppress(OSError):
+                self._wake[1].send(b"x")
         if not others:
             return
         with self._turn():
@@ -220,8 +267,8 @@ class LocalLink:
             self._busy.release()
 
     def _peer(self, rank: int) -> _Peer:
-        peer = self._peers[rank]
-        if peer.lost:
+        peer = self._peers.get(rank)
+        if peer is None or peer.lost:
             raise PeerLost(rank)
         return peer
 
@@ -333,6 +380,9 @@ class LocalLink:
             if file == self._wake[0].fileno():
                 self._wake[0].recv(64)
                 continue
+            if file == self._listening.fileno():
+                self._let_in()
+                continue
             peer = self._by_file[file]
             if event & select.POLLOUT:
                 self._flush(peer)
@@ -399,6 +449,29 @@ class LocalLink:
             self._arrived.setdefault((source, key), deque()).append(found)
             self._changed.notify_all()
 
+    def receive_any(self, key: str, timeout: float | None = None) -> tuple[int, Any]:
+        """The next message with a key from any process, and which one that is.
+
+        Where one has come or gone since the last call, its number, and None as the message: whether
+        it is there, `lost` says. Raises TimeoutError.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            with self._changed:
+                for source in range(self.size):
+                    if self._arrived.get((source, key)):
+                        break
+                else:
+                    source = -1
+                    if self.changes:
+                        return self.changes.popleft()[0], None
+            if source >= 0:
+                return source, self._received(source, key, 0.0, own=True)
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError(f"no {key!r} in {timeout} s")
+            self._wait(self.rank, (self.rank, key), left)
+
     # The end --------------------------------------------------------------------------------------
 
     def _lose(self, peer: _Peer) -> None:
@@ -410,6 +483,9 @@ class LocalLink:
             del self._by_file[peer.end.fileno()]
             peer.end.close()
             self._pool.lost(peer.rank)
+            with self._changed:
+                self.changes.append((peer.rank, False))
+                self._changed.notify_all()
 
     def lost(self) -> Iterable[int]:
         """The processes that have ended."""
@@ -422,7 +498,7 @@ class LocalLink:
                 self._lose(peer)
             if self._wake[0].fileno() >= 0:
                 self._poll.unregister(self._wake[0])
-            for end in self._wake:
+            for end in (*self._wake, self._listening):
                 end.close()
 
 

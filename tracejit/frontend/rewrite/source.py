@@ -54,6 +54,8 @@ _PROGRAMS = tuple(
     for name in (
         "dist/collectives.py",
         "dist/replicas/mean_gradients.py",
+        "dist/replicas/sent_gradients.py",
+        "dist/replicas/server.py",
         "interop/networks.py",
         "interop/programs.py",
         "nn",
