@@ -96,7 +96,10 @@ class Backup(Policy):
     """
 
     needed: int = 1
-    _sent: list[int] = field(default_factory=list)
+    #: Those whose gradients are there, in the order in which they came, and how many of them are
+    #: workers no more.
+    _sent: dict[int, None] = field(default_factory=dict)
+    _absent: int = 0
 
     def __post_init__(self) -> None:
         if self.needed < 1:
@@ -106,36 +109,37 @@ class Backup(Policy):
         """A worker that joins again, with a gradient of its own in the present step, waits."""
         actions = super().joined(worker)
         if worker in self._sent:
+            self._absent -= 1
             self.busy[worker] = None
             return []
         return actions
 
-    def restored(self, version: int) -> list[Action]:
-        """Gradients of the step that was under way are forgotten."""
-        self._sent.clear()
-        return super().restored(version)
-
     def lost(self, worker: int) -> list[Action]:
         """Where fewer are left than are needed, these make the step."""
         super().lost(worker)
+        self._absent += worker in self._sent
         return self._step()
 
-    def _count(self) -> int:
-        absent = sum(worker not in self.busy for worker in self._sent)
-        return min(self.needed, len(self.busy) + absent)
+    def restored(self, version: int) -> list[Action]:
+        """Gradients of the step that was under way are forgotten."""
+        self._sent.clear()
+        self._absent = 0
+        return super().restored(version)
 
     def _take(self, worker: int, version: int) -> list[Action]:
         if version != self.version:
             return [Drop(worker, version), *self._hand_out([worker])]
-        self._sent.append(worker)
+        self._sent[worker] = None
         return self._step()
 
     def _step(self) -> list[Action]:
-        if not self._sent or len(self._sent) < self._count():
+        if not self._sent or len(self._sent) < min(self.needed, len(self.busy) + self._absent):
             return []
-        made, self._sent = tuple(self._sent), []
+        made = tuple(self._sent)
+        waiting = [w for w in made if w in self.busy]
+        self._sent.clear()
+        self._absent = 0
         self.version += 1
-        waiting = [w for w, on in self.busy.items() if on is None]
         return [Step(self.version, made), *self._hand_out(waiting)]
 
 
