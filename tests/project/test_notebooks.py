@@ -27,7 +27,7 @@ def code_cells(path: Path) -> list[str]:
 
 
 def test_there_are_notebooks() -> None:
-    assert len(NOTEBOOKS) == 7
+    assert len(NOTEBOOKS) == 8
 
 
 @EACH

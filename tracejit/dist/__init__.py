@@ -1,5 +1,6 @@
 """One program on several processes: who they are, what they call together, how they are started"""
 
+from tracejit.dist.bulk import map_batches
 from tracejit.dist.collectives import (
     all_gather,
     all_reduce,
@@ -22,6 +23,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "data_parallel",
+    "map_batches",
     "rank",
     "reduce_scatter",
     "size",

@@ -31,6 +31,7 @@ from tracejit.runtime.call.signature import History, leaf_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.options import Options
+from tracejit.runtime.pickled import reduced
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
@@ -196,7 +197,7 @@ class Jitted(native.JitBase):
         return shown(self)
 
     def __reduce__(self) -> Any:
-        return self._report.function
+        return reduced(self, self._report.function, self.__tracejit__, self._options)
 
     def __copy__(self) -> Any:
         return self
