@@ -254,7 +254,10 @@ def _by_mpi(command: Sequence[str], count: int, env: dict[str, str]) -> int:
     found = str(beside) if beside.is_file() else shutil.which("mpiexec")
     if found is None:
         raise DistError("there is no mpiexec: pip install 'tracejit[mpi]', or an MPI of the system")
-    process = subprocess.Popen([found, "-n", str(count), *command], env={**env, VARIABLE: "mpi"})
+    # mpi4py ends all processes where one fails.
+    python, *script = command
+    whole = [found, "-n", str(count), python, "-m", "mpi4py", *script]
+    process = subprocess.Popen(whole, env={**env, VARIABLE: "mpi"})
     try:
         code = process.wait()
     except KeyboardInterrupt:
