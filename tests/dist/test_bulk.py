@@ -43,13 +43,14 @@ def children() -> list[int]:
     return [int(pid) for pid in text.split()]
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
-def test_rows_of_arrays(workers: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("workers", "threads"), [(0, None), (1, None), (2, None), (2, False)])
+def test_rows_of_arrays(workers: int, threads: bool | None, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     for source in (X, np.load(tmp_path / "x.npy", mmap_mode="r")):
-        found = list(dist.map_batches(row_sums, source, batch=400, workers=workers))
+        found = list(dist.map_batches(row_sums, source, batch=400, workers=workers, threads=threads))
         assert [len(x) for x in found] == [400, 400, 400, 100]
         np.testing.assert_array_equal(np.concatenate(found), np.sqrt(X).sum(axis=1))
+    assert row_sums.report().compiles and not row_sums.report().fallbacks
 
 
 def test_tuples_dicts_and_iterables() -> None:
@@ -79,19 +80,20 @@ def test_what_is_compiled_is_compiled_once() -> None:
     del f
 
 
-def test_errors_name_the_batch_and_nothing_is_left() -> None:
+@pytest.mark.parametrize("threads", [False, True])
+def test_errors_name_the_batch_and_nothing_is_left(threads: bool) -> None:
     def f(x: Any) -> Any:
         if x[0, 0] == 800:
             raise ValueError("no such row")
         return x
 
     before = children()
-    found = dist.map_batches(f, X, batch=100, workers=2)
+    found = dist.map_batches(f, X, batch=100, workers=2, threads=threads)
     with pytest.raises(ValueError, match="no such row") as caught:
         list(found)
     assert caught.value.__notes__ == ["in batch 4"]
     # Left in the middle, too.
-    batches = dist.map_batches(row_sums, X, batch=50, workers=2)
+    batches = dist.map_batches(row_sums, X, batch=50, workers=2, threads=threads)
     next(batches), next(batches)
     batches.close()
     assert children() == before
@@ -195,6 +197,29 @@ def test_functions_of_a_program_go_elsewhere(tmp_path: Path) -> None:
         [sys.executable, str(tmp_path / "program.py")], env=env, capture_output=True, check=False
     )
     assert b"arrived first call" in found.stdout, found
+
+
+def test_a_pickle_that_comes_again_is_compiled_once() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    total = np.zeros(3)
+
+    def made(factor: float) -> Any:
+        @tracejit.jit(strict=True)
+        def f(x: Any) -> Any:
+            total[...] = total + x
+            return total * factor
+
+        return f
+
+    x = np.ones(3)
+    data, other = cloudpickle.dumps(made(2.0)), cloudpickle.dumps(made(3.0))
+    first = pickle.loads(data)
+    assert first(x).tolist() == [2.0] * 3 and first(x).tolist() == [4.0] * 3
+    again = pickle.loads(data)
+    # What calls have changed is as it was pickled.
+    assert again(x).tolist() == [2.0] * 3 and len(again.report().compiles) == 1
+    assert pickle.loads(other)(x).tolist() == [3.0] * 3
+    assert again is first and total.tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])

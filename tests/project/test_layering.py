@@ -63,7 +63,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("call", "options", "report", "tracebacks"),
+        ("call", "options", "pickled", "report", "tracebacks"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),

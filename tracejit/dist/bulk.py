@@ -9,7 +9,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -28,15 +28,17 @@ def map_batches(
     *,
     batch: int = 4096,
     workers: int | None = None,
+    threads: bool | None = None,
     **options: Any,
 ) -> Any:
     """`f` of every batch of `source`: results in order, as an iterator that computes them ahead.
 
     - An array, also one of a file (`np.memmap`, `np.load(..., mmap_mode="r")`), or a tuple or dict
-      of arrays with one first axis: batches are views of at most `batch` rows of them. `workers`
-      processes (default: the CPUs of this machine; 0: none) have the arrays without a copy, and the
-      function as it is, compiled by the first batch.
-    - Any other iterable: its items are the batches, and are pickled.
+      of arrays with one first axis: batches are views of at most `batch` rows of them. So many
+      `workers` (default: the CPUs of this machine; 0: none) have the arrays without a copy, and the
+      function as it is, compiled by the first batch. They are threads where the function is
+      compiled, and processes where it is not, or as `threads` says.
+    - Any other iterable: its items are the batches; processes are sent them by pickles.
     - An array of Dask: one of Dask, computed when it is asked for, by `map_blocks` with `options`.
     - A Dataset of Ray: one of Ray, by its `map_batches` with batches of NumPy's and `options`.
 
@@ -55,13 +57,13 @@ def map_batches(
     if options:
         raise TypeError(f"map_batches does not take {', '.join(options)} here")
     count = (os.cpu_count() or 1) if workers is None else workers
-    if sys.platform == "win32":
-        count = 0
+    by_threads = hasattr(f, "__tracejit__") if threads is None else threads
+    by_threads = by_threads or sys.platform == "win32"
     rows = _rows(source)
     if rows is None:
-        return _mapped(f, source, count)
+        return _mapped(f, source, count, by_threads)
     spans = ((k, min(k + batch, rows)) for k in range(0, rows, batch))
-    return _mapped(_OfRows(f, source), spans, count)
+    return _mapped(_OfRows(f, source), spans, count, by_threads)
 
 
 def _rows(source: Any) -> int | None:
@@ -92,11 +94,12 @@ class _OfRows:
 
     def __call__(self, span: tuple[int, int]) -> Any:
         rows, source = slice(*span), self._source
+        # Of an array of a file it is one of the same memory.
         if isinstance(source, np.ndarray):
-            return self._f(source[rows])
+            return self._f(np.asarray(source[rows]))
         if isinstance(source, tuple):
-            return self._f(tuple([x[rows] for x in source]))
-        return self._f({name: x[rows] for name, x in source.items()})
+            return self._f(tuple([np.asarray(x[rows]) for x in source]))
+        return self._f({name: np.asarray(x[rows]) for name, x in source.items()})
 
 
 #: What processes that are forked find: the functions that they are for.
@@ -104,7 +107,9 @@ _FUNCTIONS: dict[int, Callable[[Any], Any]] = {}
 _NUMBERS = itertools.count()
 
 
-def _mapped(f: Callable[[Any], Any], items: Iterable[Any], workers: int) -> Iterator[Any]:
+def _mapped(
+    f: Callable[[Any], Any], items: Iterable[Any], workers: int, threads: bool
+) -> Iterator[Any]:
     pending = enumerate(items)
     for k, item in itertools.islice(pending, None if workers == 0 else 1):
         # What is compiled now the processes have, too.
@@ -112,13 +117,10 @@ def _mapped(f: Callable[[Any], Any], items: Iterable[Any], workers: int) -> Iter
     number = next(_NUMBERS)
     _FUNCTIONS[number] = f
     waiting: deque[tuple[int, Future[Any]]] = deque()
-    pool = None
+    pool: Executor | None = None
     try:
         for k, item in pending:
-            if pool is None:
-                context = multiprocessing.get_context("fork")
-                threads = max(1, (os.cpu_count() or 1) // workers)
-                pool = ProcessPoolExecutor(workers, context, _begin, (threads,))
+            pool = pool or _pool(workers, threads)
             waiting.append((k, pool.submit(_run, number, item)))
             if len(waiting) > 2 * workers:
                 yield _result(*waiting.popleft())
@@ -130,6 +132,14 @@ def _mapped(f: Callable[[Any], Any], items: Iterable[Any], workers: int) -> Iter
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
         del _FUNCTIONS[number]
+
+
+def _pool(workers: int, threads: bool) -> Executor:
+    if threads:
+        return ThreadPoolExecutor(workers, "tracejit batches")
+    each = max(1, (os.cpu_count() or 1) // workers)
+    context = multiprocessing.get_context("fork")
+    return ProcessPoolExecutor(workers, context, _begin, (each,))
 
 
 def _begin(threads: int) -> None:

@@ -7,10 +7,13 @@ its source, which goes with it, and so does that of functions it names which hav
 from __future__ import annotations
 
 import linecache
+import pickle
 import sys
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tracejit.frontend.rewrite.source import bring_source, is_library_file
@@ -28,11 +31,19 @@ def reduced(compiled: Any, name: str, function: Any, options: Any) -> Any:
     cloudpickle, which joblib, Dask and Ray use, does not.
     """
     module = getattr(compiled, "__module__", None)
-    if _found(module, name) is compiled and not (module == "__main__" and _for_anywhere()):
+    pickler = _cloudpickle()
+    if _found(module, name) is compiled and not (module == "__main__" and pickler is not None):
         return name
-    # First the object, then what it is of: a function that calls itself has it in its globals.
-    state = function, replace(options, timers=None), _sources(function)
-    return _empty, (type(compiled),), state, None, None, _fill
+    if id(compiled) in _STATE.saving:
+        # A function that calls itself has itself in its globals.
+        return _itself, (id(compiled),)
+    dumps = pickle.dumps if pickler is None else pickler.dumps
+    _STATE.saving.add(id(compiled))
+    try:
+        state = dumps((function, replace(options, timers=None)))
+    finally:
+        _STATE.saving.discard(id(compiled))
+    return _arrived, (type(compiled), id(compiled), state, _sources(function))
 
 
 def _found(module: str | None, name: str) -> Any:
@@ -42,21 +53,78 @@ def _found(module: str | None, name: str) -> Any:
     return found
 
 
-def _for_anywhere() -> bool:
-    """Whether the pickler is one of cloudpickle's, whose module may lie in another package."""
-    frame = sys._getframe(3)
-    return "cloudpickle" in frame.f_globals.get("__name__", "")
+def _cloudpickle() -> Any:
+    """The module that pickles, if it is a cloudpickle, which may lie in another package."""
+    name = sys._getframe(3).f_globals.get("__name__", "")
+    return sys.modules[name] if "cloudpickle" in name else None
 
 
-def _empty(cls: Any) -> Any:
-    return cls.__new__(cls)
+class _State(threading.local):
+    """What this thread is pickling, by identity, and what it is making of pickles, by that."""
+
+    def __init__(self) -> None:
+        self.saving: set[int] = set()
+        self.making: dict[int, Any] = {}
 
 
-def _fill(compiled: Any, state: tuple[Any, Any, tuple[str, ...]]) -> None:
-    function, options, sources = state
+_STATE = _State()
+#: By pickle: what has been made of it, up to so many.
+_MADE: OrderedDict[bytes, Any] = OrderedDict()
+_KEPT = 128
+
+
+def _itself(number: int) -> Any:
+    return _STATE.making[number]
+
+
+def _arrived(cls: Any, number: int, state: bytes, sources: tuple[str, ...]) -> Any:
+    """The compiled function of a pickle; the same as before, with what it has compiled, where the
+    same pickle comes again.
+    """
     for text in sources:
         bring_source(text)
-    compiled.__init__(function, options)
+    made = _STATE.making[number] = cls.__new__(cls)
+    try:
+        function, options = pickle.loads(state)
+    finally:
+        del _STATE.making[number]
+    known = _MADE.get(state)
+    if known is not None and _begin_anew(known.__tracejit__, function):
+        _MADE.move_to_end(state)
+        return known
+    made.__init__(function, options)
+    _MADE[state] = made
+    while len(_MADE) > _KEPT:
+        _MADE.popitem(last=False)
+    return made
+
+
+def _begin_anew(known: Any, fresh: Any) -> bool:
+    """Give a function what another one of the same pickle has: values that calls have changed are
+    again what they were. False where that cannot be done.
+    """
+    while not isinstance(known, FunctionType):
+        known, fresh = (
+            getattr(x, "function", None) or getattr(x, "__tracejit__", None) for x in (known, fresh)
+        )
+        if known is None or fresh is None:
+            return False
+    for name, value in fresh.__globals__.items():
+        if _is_value(name, value):
+            known.__globals__[name] = value
+    for old, new in zip(known.__closure__ or (), fresh.__closure__ or (), strict=True):
+        try:
+            value = new.cell_contents
+        except ValueError:
+            continue
+        if _is_value("", value):
+            old.cell_contents = value
+    return True
+
+
+def _is_value(name: str, x: Any) -> bool:
+    code = isinstance(x, (FunctionType, type, ModuleType)) or hasattr(x, "__tracejit__")
+    return not code and not (name.startswith("__") and name.endswith("__"))
 
 
 # Sources -----------------------------------------------------------------------------------------
