@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracejit.ir.evaluate import evaluate
-from tracejit.ir.graph import Graph, replay
+from tracejit.ir.graph import Graph, Node, replay
 from tracejit.ops.host.transfer import meeting
+from tracejit.passes.partition.costs import Costs
 from tracejit.passes.partition.cut import Piece, cut
+from tracejit.passes.partition.schedule import schedule
 from tracejit.passes.partition.units import Unit, Units
 from tracejit.passes.simplify.inline import inline_calls
 from tracejit.placing import HOST
@@ -92,9 +94,13 @@ def at_random(graph: Graph, sizes: dict[str, int], seed: int, count: int = 3) ->
     chosen: dict[Unit, str] = {}
     for unit in units.unit.values():
         chosen.setdefault(unit, unit.pin or rng.choice(devices))
+
+    def place(node: Node) -> str:
+        return chosen[units.unit[node]]
+
     return cut(
-        whole,
-        lambda node: chosen[units.unit[node]],
+        schedule(whole, place, Costs()) if seed % 2 else whole,
+        place,
         [rng.choice(devices) for _ in whole.inputs],
         [rng.choice(devices) for _ in whole.outputs],
     )

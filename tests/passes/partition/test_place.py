@@ -141,3 +141,28 @@ def test_pins_that_contradict_name_the_line() -> None:
 
     with pytest.raises(GraphError, match=r"test_place\.py:\d+: print_text has effects"):
         partition(traced(f, X), {}, ())
+
+
+def test_micro_batches_are_a_pipeline() -> None:
+    """A device begins the next while the last is elsewhere, and goes back to it when it can."""
+
+    def f(xs: Any, w: Any) -> Any:
+        total = 0.0
+        for k in (0, 1, 2, 3):
+            with tracejit.device("worker:0"):
+                h = np.tanh(xs[k] @ w)
+            with tracejit.device("worker:1"):
+                y = np.sin(h @ w)
+            with tracejit.device("worker:0"):
+                total = total + np.cos(y @ w).sum()
+        return total
+
+    def kinds(names: dict[str, str]) -> str:
+        placement, pieces = partition(traced(f, [X] * 4, X), {}, ())
+        (piece,) = (p for p in pieces if p.device == "worker:0")
+        return "".join(names.get(n.op.name, "") for n in piece.graph.nodes)
+
+    # Not each forward pass and then what waits for the other device, as the program has it.
+    found = kinds({"tanh": "f", "cos": "b"})
+    assert sorted(found) == sorted("fbfbfbfb") and found.startswith("ff")
+    assert found != "ffffbbbb"

@@ -11,6 +11,7 @@ from tracejit.ir.text.syntax import print_graph
 from tracejit.passes.partition.costs import Costs, bytes_of
 from tracejit.passes.partition.cut import Piece, cut
 from tracejit.passes.partition.place import Placement, place
+from tracejit.passes.partition.schedule import schedule
 from tracejit.passes.partition.units import pins_of
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.inline import inline_calls
@@ -35,7 +36,9 @@ def partition(
     known = {s: sizes[s] for s in graph.sizes}
     whole = dce(inline_calls(replay(graph, sizes=known) if known else graph))
     found = place(whole, devices, costs)
-    return found, cut(whole, found.nodes.__getitem__, found.inputs, found.outputs)
+    where = found.nodes.__getitem__
+    ordered = schedule(whole, where, costs or Costs()) if len(found.devices) > 1 else whole
+    return found, cut(ordered, where, found.inputs, found.outputs)
 
 
 def edge_of(node: Node) -> tuple[str, str] | None:
