@@ -122,7 +122,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a program is started by one engine, and may be compiled or not": {
         "dist.collectives": ("dist.recording",),
-        "dist.world": ("dist.transport.local", "dist.transport.mpi"),
+        "dist.world": ("dist.transport.local", "dist.transport.mpi", "dist.transport.ray"),
     },
     "only a look at the compiler's stages needs it": {
         "codegen.llvm.engine": ("codegen.llvm.perf",),

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
+from tracejit.dist.launch_ray import launch_by_ray
 from tracejit.dist.transport.link import DistError
 from tracejit.dist.world import LATE, MODE, SECRET, VARIABLE
 
@@ -57,6 +58,8 @@ def launch(
         env |= dict.fromkeys(("TRACEJIT_NUM_THREADS", "OMP_NUM_THREADS"), each)
     if engine == "mpi":
         return _by_mpi(command, count, env)
+    if engine == "ray":
+        return launch_by_ray(command, count, env, restarts, mode.partition(":")[0] != "sync")
     left = _Restarts(restarts, mode.partition(":")[0] != "sync")
     while True:
         code = _by_sockets(command, count, env, quiet, left)

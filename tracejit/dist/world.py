@@ -1,6 +1,6 @@
 """The processes that run this program together, as whoever started them says.
 
-`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER" or "mpi"; without it the program is
+`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER", "ray:RANK:SIZE:NAMESPACE" or "mpi"; without it the program is
 one process among one.
 """
 
@@ -58,9 +58,13 @@ def _link(text: str) -> Link:
     try:
         rank, size, folder = rest.split(":", 2)
         numbers = int(rank), int(size)
-        assert kind == "local" and folder
+        assert kind in ("local", "ray") and folder
     except (ValueError, AssertionError):
         raise DistError(f"{VARIABLE} cannot be read: {text!r}") from None
+    if kind == "ray":
+        from tracejit.dist.transport.ray import RayLink
+
+        return RayLink(*numbers, folder)
     from tracejit.dist.transport.local import LocalLink
 
     secret = os.environ.get(SECRET, "")

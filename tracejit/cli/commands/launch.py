@@ -23,7 +23,7 @@ __all__ = ["add", "run"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("-n", type=natural, default=2, metavar="N", help="processes (default: 2)")
-    parser.add_argument("--engine", choices=("local", "mpi"), default="local")
+    parser.add_argument("--engine", choices=("local", "mpi", "ray"), default="local")
     parser.add_argument(
         "--mode", default="sync", help="of data_parallel: sync, async[:BOUND] or backup:WORKERS"
     )

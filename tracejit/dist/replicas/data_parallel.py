@@ -17,8 +17,7 @@ from tracejit.dist.replicas.mean_gradients import with_mean_gradients
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.sent_gradients import with_sent_gradients
 from tracejit.dist.replicas.server import ParameterServer
-from tracejit.dist.transport.link import DistError, TrainingOver
-from tracejit.dist.transport.local import LocalLink
+from tracejit.dist.transport.link import DistError, Elastic, TrainingOver
 from tracejit.dist.world import MODE, VARIABLE, is_late, world
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -66,8 +65,8 @@ class DataParallel:
         self._by_server = mode.kind != "sync" and group.size > 1
         if self._by_server:
             mode.policy(group.size)
-            if not isinstance(group.link, LocalLink):
-                raise DistError(f"the mode {mode.kind!r} needs the engine local")
+            if not isinstance(group.link, Elastic):
+                raise DistError(f"the mode {mode.kind!r} needs the engine local or ray")
             if group.rank == 0:
                 self._server = ParameterServer(group.link, mode)
 

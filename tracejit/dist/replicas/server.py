@@ -19,8 +19,7 @@ from tracejit.api import jit
 from tracejit.dist.collectives import ANSWER, GRADIENT, OVER
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.policy import Drop, Policy, Send, Step
-from tracejit.dist.transport.link import PeerLost
-from tracejit.dist.transport.local import LocalLink
+from tracejit.dist.transport.link import Elastic, PeerLost
 from tracejit.sparse import RowGradient
 
 __all__ = ["ParameterServer"]
@@ -49,7 +48,7 @@ class _Slot:
 class ParameterServer:
     """Answers the workers of a link until all others have gone."""
 
-    def __init__(self, link: LocalLink, mode: Mode) -> None:
+    def __init__(self, link: Elastic, mode: Mode) -> None:
         self._link, self._mode = link, mode
         self._slots: dict[str, _Slot] = {}
         #: How many gradients have been left out.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["DistError", "Link", "PeerLost", "TrainingOver"]
+__all__ = ["DistError", "Elastic", "Link", "PeerLost", "TrainingOver"]
 
 
 class DistError(RuntimeError):
@@ -45,3 +46,18 @@ class Link(Protocol):
 
     def close(self) -> None:
         """End this end; the others lose it."""
+
+
+@runtime_checkable
+class Elastic(Link, Protocol):
+    """A link whose processes may come and go."""
+
+    def receive_any(self, key: str, timeout: float | None = None) -> tuple[int, Any]:
+        """The next message with a key from any process, and which one that is.
+
+        Where one has come or gone since the last call, its number, and None as the message: whether
+        it is there, `lost` says. Raises TimeoutError.
+        """
+
+    def lost(self) -> Iterable[int]:
+        """The processes that have ended."""

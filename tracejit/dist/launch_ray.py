@@ -1,0 +1,112 @@
+"""Starts a program as processes of a Ray cluster, and ends them all together."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tracejit.dist.children import die_with_parent
+from tracejit.dist.transport.ray import BOX, Mailboxes, import_ray
+from tracejit.dist.world import LATE, VARIABLE
+
+__all__ = ["launch_by_ray"]
+
+
+def launch_by_ray(
+    command: Sequence[str], count: int, env: dict[str, str], restarts: int, single: bool
+) -> int:
+    """Run `count` processes on the cluster of RAY_ADDRESS, or one that is started here.
+
+    As `launch`; with `single` one process takes the place of another. Ray shows what they print.
+    """
+    ray = import_ray()
+    namespace = f"tracejit-{secrets.token_hex(8)}"
+    ray.init(namespace=namespace, include_dashboard=False, logging_level="error")
+    try:
+        while True:
+            code = _run_all(ray, command, count, env, namespace, restarts, single)
+            if code == 0 or single or not restarts:
+                return code
+            restarts -= 1
+            print(f"tracejit: exit code {code}; all begin anew", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        ray.shutdown()
+
+
+def _run_all(
+    ray: Any,
+    command: Sequence[str],
+    count: int,
+    env: dict[str, str],
+    namespace: str,
+    restarts: int,
+    single: bool,
+) -> int:
+    actor = ray.remote(Mailboxes).options(name=BOX, max_concurrency=1000, num_cpus=0)
+    box = actor.remote(count)
+    address = ray.get_runtime_context().gcs_address
+    # They wait for each other: none may wait for a processor.
+    task = ray.remote(_process).options(num_cpus=0, max_retries=0, scheduling_strategy="SPREAD")
+
+    def start(rank: int, **more: str) -> Any:
+        own = {VARIABLE: f"ray:{rank}:{count}:{namespace}", "RAY_ADDRESS": address, **more}
+        return task.remote(rank, list(command), {**env, **own})
+
+    running = {start(rank): rank for rank in range(count)}
+    over = False
+    try:
+        while running:
+            done, _ = ray.wait(list(running), timeout=1.0)
+            for found in done:
+                rank = running.pop(found)
+                code = _code(ray, found)
+                ray.get(box.set_lost.remote(rank, True))
+                over = over or (rank == 0 and code == 0)
+                if code and single and rank and (over or restarts):
+                    if not over:
+                        restarts -= 1
+                        text = f"process {rank} ended with exit code {code}; started again"
+                        print(f"tracejit: {text}", file=sys.stderr)
+                        ray.get(box.set_lost.remote(rank, False))
+                        running[start(rank, **{LATE: "1"})] = rank
+                elif code:
+                    print(
+                        f"tracejit: process {rank} ended with exit code {code}", file=sys.stderr
+                    )
+                    return code
+        return 0
+    finally:
+        for found in running:
+            ray.cancel(found, force=True)
+        ray.kill(box)
+
+
+def _code(ray: Any, found: Any) -> int:
+    try:
+        code: int = ray.get(found)
+    except Exception:
+        return 1
+    return 128 - code if code < 0 else code
+
+
+def _process(rank: int, command: Sequence[str], env: dict[str, str]) -> int:
+    """In a task of Ray: run a process, and print what it prints with its number."""
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=die_with_parent if sys.platform == "linux" else None,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        print(f"[{rank}] {line}", end="", flush=True)
+    return process.wait()
