@@ -55,7 +55,9 @@ def test_dtypes_and_lists() -> None:
 def test_the_others() -> None:
     def do(group: Group) -> Any:
         x = np.arange(12.0).reshape(6, 2) + group.rank
-        assert np.array_equal(group.all_gather(x), [np.arange(12.0).reshape(6, 2) + r for r in range(3)])
+        assert np.array_equal(
+            group.all_gather(x), [np.arange(12.0).reshape(6, 2) + r for r in range(3)]
+        )
         part = slice(2 * group.rank, 2 * group.rank + 2)
         assert np.array_equal(group.reduce_scatter(x), group.all_reduce(x)[part])
         with pytest.raises(ValueError, match="no 3 equal parts"):
@@ -73,7 +75,10 @@ def test_the_others() -> None:
 
 def test_calls_that_do_not_fit_are_told_to_all() -> None:
     def do(group: Group) -> None:
-        for mine, op in ((np.ones(3 + group.rank), "sum"), (np.ones(3), ("sum", "max")[group.rank])):
+        for mine, op in (
+            (np.ones(3 + group.rank), "sum"),
+            (np.ones(3), ("sum", "max")[group.rank]),
+        ):
             with pytest.raises(DistError, match="process 1 calls for .* where process 0 calls for"):
                 group.all_reduce(mine, op)
         big = np.ones(100_000, (np.float32, np.float64)[group.rank])

@@ -79,6 +79,25 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert np.array_equal(first, second) and abs(first - one).max() < 1e-6
 
 
+def test_buckets_are_exchanged_during_the_backward_pass() -> None:
+    code, out, err = ended("buckets")
+    assert code == 0, err
+    first, second = sorted(out.splitlines())
+    assert first[:13] == "[0] buckets 0" and first[13:] == second[13:]
+
+
+def test_training_with_compressed_gradients() -> None:
+    code, out, err = ended("compressed")
+    assert code == 0, err
+    assert sorted(out.splitlines()) == ["[0] compressed 0", "[1] compressed 1"]
+
+
+def test_gradients_through_collectives() -> None:
+    code, out, err = ended("gradients")
+    assert code == 0, err
+    assert sorted(out.splitlines()) == ["[0] gradients 0", "[1] gradients 1"]
+
+
 def test_one_that_fails_ends_all() -> None:
     begin = time.monotonic()
     code, out, err = ended("fails")

@@ -121,6 +121,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "a program is started by one engine, and may be compiled or not": {
+        "dist.buckets": ("dist.recording",),
         "dist.collectives": ("dist.recording",),
         "dist.world": ("dist.transport.local", "dist.transport.mpi", "dist.transport.ray"),
     },
@@ -137,6 +138,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "most programs have no host call that a derivative goes through": {
         "ops.host.call": ("ops.host.derivatives.lookup",),
         "ops.host.determinant": ("ops.host.derivatives.determinants",),
+        "ops.host.exchange": ("ops.host.derivatives.exchanges",),
     },
     "few programs have a derivative of a special function": {
         "ops.host.special": ("ops.host.derivatives.partials",),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import tree
+from tracejit.dist.buckets import like
 from tracejit.dist.transport.link import TrainingOver
 from tracejit.dist.world import is_late, world
 from tracejit.ops.host.exchange import KINDS, exchange
@@ -130,16 +131,9 @@ rank.__tracejit_traced__ = lambda interpreter: world().rank  # type: ignore[attr
 size.__tracejit_traced__ = lambda interpreter: world().size  # type: ignore[attr-defined]
 
 
-def _like(x: Any, found: Any) -> Any:
-    """A result of the class of an operand: an array, a NumPy scalar, a number of Python."""
-    if isinstance(x, np.ndarray):
-        return found
-    return found[()] if isinstance(x, np.generic) else found.item()
-
-
 def _all_reduce(values: Sequence[Any], op: str) -> list[Any]:
     found = world().all_reduce_list([np.asarray(v) for v in values], op)
-    return [_like(v, y) for v, y in zip(values, found, strict=True)]
+    return [like(type(v), y) for v, y in zip(values, found, strict=True)]
 
 
 def _gather_rows(rows: Any, values: Any) -> tuple[Any, Any]:
@@ -150,7 +144,13 @@ def _gather_rows(rows: Any, values: Any) -> tuple[Any, Any]:
 
 def _broadcast(values: Sequence[Any], root: int) -> list[Any]:
     found = world().broadcast([np.asarray(v) for v in values], root)
-    return [_like(v, np.array(y)) for v, y in zip(values, found, strict=True)]
+    return [like(type(v), np.array(y)) for v, y in zip(values, found, strict=True)]
+
+
+def _reduce_to(values: Sequence[Any], root: int) -> list[Any]:
+    """The sums on one process, zeros on the others: the transpose of `broadcast`."""
+    found = _all_reduce(values, "sum")
+    return found if rank() == root else [y * 0 if np.ndim(y) == 0 else np.zeros_like(y) for y in found]
 
 
 def _barrier() -> int:
@@ -185,6 +185,6 @@ KINDS.update(
     reduce_scatter=lambda x, op: world().reduce_scatter(x, op),
     all_gather=lambda x: world().all_gather(x),
     broadcast=_broadcast,
+    reduce_to=_reduce_to,
     barrier=_barrier,
 )
-

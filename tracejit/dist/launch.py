@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import secrets
 import selectors
@@ -257,6 +258,8 @@ def _by_mpi(command: Sequence[str], count: int, env: dict[str, str]) -> int:
     found = str(beside) if beside.is_file() else shutil.which("mpiexec")
     if found is None:
         raise DistError("there is no mpiexec: pip install 'tracejit[mpi]', or an MPI of the system")
+    if importlib.util.find_spec("mpi4py") is None:
+        raise DistError("there is no mpi4py: pip install 'tracejit[mpi]'")
     # mpi4py ends all processes where one fails.
     python, *script = command
     whole = [found, "-n", str(count), python, "-m", "mpi4py", *script]

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.dist.bucket_plan import planned
 from tracejit.dist.transport.group import operand
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import CallOperands, record_as, refuse_opaque
 from tracejit.frontend.host.infer_by_example import Example
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.tracer import user_line
+from tracejit.ir.dims import prod
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.host.exchange import EXCHANGED
 from tracejit.ops.host.functions import KINDS
 
-__all__ = ["record_exchange"]
+__all__ = ["record_buckets", "record_exchange"]
 
 
 def record_exchange(interpreter: Interpreter, kind: str, args: Sequence[Any], size: int) -> Any:
@@ -29,6 +31,42 @@ def record_exchange(interpreter: Interpreter, kind: str, args: Sequence[Any], si
         given = [_types(a, operands, refused) for a in attrs["arguments"][1:]]
         found = _RESULTS[kind](given, args, size, refused)
         return record_as(interpreter, attrs, operands, found, refused.where, "host_exchange")
+
+
+def record_buckets(
+    interpreter: Interpreter, leaves: Sequence[Any], bucket: int, compressor: int
+) -> Any:
+    """The means of traced arrays and numbers, started by bucket and waited for. Raises TraceError."""
+    refused = TraceError("TJ002", "tracejit.dist.data_parallel", user_line())
+    with refuse_opaque(refused):
+        lifted = CallOperands()
+        types = [_types(lifted.template(x), lifted, refused)[0] for x in leaves]
+        plan = planned([(dtype_of(t), _bytes(t)) for t in types], bucket)
+        handles = []
+        for j, numbers in enumerate(plan):
+            args = [leaves[k] for k in numbers], compressor, j
+            handles.append(_recorded(interpreter, "start", _A_NUMBER, refused, *args))
+        out: list[Any] = [None] * len(leaves)
+        for numbers, handle in zip(plan, handles, strict=True):
+            found = _list_of([types[k] for k in numbers], "mean")
+            means = _recorded(interpreter, "wait", found, refused, handle)
+            for k, mean in zip(numbers, means, strict=True):
+                out[k] = mean
+        return interpreter.allocate(out)
+
+
+def _recorded(
+    interpreter: Interpreter, kind: str, found: Example, refused: TraceError, *args: Any
+) -> Any:
+    operands = CallOperands()
+    attrs = operands.call(EXCHANGED, (kind, *args), {})
+    return record_as(interpreter, attrs, operands, found, refused.where, "host_exchange")
+
+
+def _bytes(t: Type) -> int:
+    """The bytes of a value; none where its size is not known, so that one bucket has it all."""
+    size = prod(t.shape) if isinstance(t, ArrayType) else 1
+    return size * dtype_of(t).itemsize if isinstance(size, int) else 0
 
 
 def _types(template: Any, operands: CallOperands, refused: TraceError) -> list[Type]:
@@ -50,7 +88,11 @@ def _described(t: Type, op: str = "") -> Any:
         dtype = operand(np.zeros(0, dtype), op).dtype
     if isinstance(t, ArrayType):
         return "array", dtype_name(dtype), tuple(t.shape), tuple(range(t.ndim))
-    return ("numpy", dtype_name(dtype)) if isinstance(t, NpScalar) else ("python", KINDS[type(dtype.type().item())])
+    return (
+        ("numpy", dtype_name(dtype))
+        if isinstance(t, NpScalar)
+        else ("python", KINDS[type(dtype.type().item())])
+    )
 
 
 def _list_of(types: Sequence[Type], op: str = "") -> Example:
@@ -101,6 +143,8 @@ def _barrier(given: Any, args: Any, size: int, refused: TraceError) -> Example:
     return Example(("operand", 0), (("python", KINDS[int]),))
 
 
+#: What a start gives.
+_A_NUMBER = Example(("operand", 0), (("python", KINDS[int]),))
 _RESULTS: Any = {
     "all_reduce": _all_reduce,
     "broadcast": _broadcast,

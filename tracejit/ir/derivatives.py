@@ -163,6 +163,8 @@ class DerivativeBuilder:
         self.builder = builder
         #: Makes the name of a new size symbol.
         self.fresh = fresh
+        #: The token of the last effect, where derivatives may have effects: these replace it.
+        self.effects: Value | None = None
         #: Results whose tangents are not known -> why: what reads them has no derivative.
         self.unknown: dict[Value, str] = {}
 

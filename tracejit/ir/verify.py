@@ -56,6 +56,7 @@ STAGES: dict[str, Rule] = {
     "early_checks": _unfused,
     "compressed": _unfused,
     "fuse": _fused,
+    "early_starts": _fused,
     "fused": _fused,
 }
 

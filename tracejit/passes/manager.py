@@ -15,6 +15,7 @@ from tracejit.passes.control.simplify_control import simplify_control
 from tracejit.passes.control.tape_fields import tape_fields
 from tracejit.passes.fusion.compressed import compressed
 from tracejit.passes.fusion.early_checks import early_checks
+from tracejit.passes.fusion.early_starts import early_starts
 from tracejit.passes.fusion.fuse import fuse
 from tracejit.passes.fusion.hoist_reads import hoist_reads
 from tracejit.passes.fusion.pair_products import pair_products
@@ -66,7 +67,8 @@ PASSES: tuple[Pass, ...] = (
     distribute,  # when sums have their last form
     early_checks,  # once it is known which indices are left, and nothing moves nodes any more
     compressed,  # once it is known which masks and arrays are left to lie in memory
-    fuse,  # last: what is one loop nest is decided on the smallest graph
+    fuse,  # when the graph is smallest: what is one loop nest
+    early_starts,  # last: nothing moves nodes any more
 )
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from tracejit import tree
 from tracejit.dist.board import Board
+from tracejit.dist.bucket_plan import BUCKET
+from tracejit.dist.compression import KINDS
 from tracejit.dist.replicas.mean_gradients import with_mean_gradients
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.sent_gradients import with_sent_gradients
@@ -24,8 +26,13 @@ __all__ = ["DataParallel", "data_parallel"]
 
 _SYNC = Mode("sync")
 
-
-def data_parallel(step: Callable[..., Any], mode: str | None = None) -> DataParallel:
+def data_parallel(
+    step: Callable[..., Any],
+    mode: str | None = None,
+    *,
+    bucket: int = BUCKET,
+    compression: str | None = None,
+) -> DataParallel:
     """`step` on several processes, each of which calls it with data of its own.
 
     `step(model, optimizer, *data)` is a function, jitted or not, that gives gradients to an
@@ -46,17 +53,38 @@ def data_parallel(step: Callable[..., Any], mode: str | None = None) -> DataPara
     done its work. What else the step computes, such as the loss
     or the statistics of a `BatchNorm`, is of a process's own data.
 
-    Raises ValueError for another mode, DistError where the engine has none but "sync" or calls do
+    In the mode "sync" gradients are exchanged in buckets of about `bucket` bytes, from the last
+    parameters to the first. In a compiled step each is exchanged from when its gradients are
+    computed, while the backward pass goes on. With a `compression`, "float16" or "int8", processes
+    send each other gradients of so many bits, and what rounding leaves out is added to the next
+    ones (see `tracejit.dist.compression`).
+
+    Raises ValueError for another mode, a bucket of no bytes, another compression, and one in another
+    mode, DistError where the engine has none but "sync" or calls do
     not fit, PeerLost where a process has ended that is needed.
     """
-    return DataParallel(step, Mode.of(mode or os.environ.get(MODE) or "sync"))
+    found = Mode.of(mode or os.environ.get(MODE) or "sync")
+    if bucket < 1:
+        raise ValueError(f"a bucket holds bytes, not {bucket}")
+    if compression not in (None, *KINDS):
+        raise ValueError(f"compression is {' or '.join(KINDS)}, not {compression!r}")
+    if compression is not None and found.kind != "sync":
+        raise ValueError(f"there is no compression in the mode {found.kind!r}")
+    return DataParallel(step, found, bucket, compression)
 
 
 class DataParallel:
     """What `data_parallel` gives: called as the step is."""
 
-    def __init__(self, step: Callable[..., Any], mode: Mode = _SYNC) -> None:
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        mode: Mode = _SYNC,
+        bucket: int = BUCKET,
+        compression: str | None = None,
+    ) -> None:
         self.step, self.mode = step, mode
+        self.bucket, self.compression = bucket, compression
         self._known: dict[int, tuple[Any, Any]] = {}
         self._server: ParameterServer | None = None
         self._optimizers = 0
@@ -100,7 +128,7 @@ class DataParallel:
     def _optimizer(self, x: Any) -> Any:
         """What stands for an optimiser in the step."""
         if not self._by_server:
-            return with_mean_gradients(x)
+            return with_mean_gradients(x, self.bucket, self.compression)
         name = str(self._optimizers)
         self._optimizers += 1
         if self._server is not None:

@@ -6,18 +6,20 @@ the bit everywhere, and does not depend on time.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-
+import math
+import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tracejit.dist.transport.link import DistError, Link
+from tracejit.dist.transport.worker import Pending, Worker
 from tracejit.locks import long_lock
 
-__all__ = ["Group", "Pending", "operand"]
+__all__ = ["Group", "named", "operand"]
 
 #: How two parts are joined into the first.
 _OPS: dict[str, Callable[..., Any]] = {
@@ -29,17 +31,8 @@ _OPS: dict[str, Callable[..., Any]] = {
 }
 #: Arrays of fewer bytes are joined by the first process alone.
 _SMALL = 1 << 15
-
-
-class Pending:
-    """The result of an operation that another thread does."""
-
-    def __init__(self, future: Future[Any]) -> None:
-        self._future = future
-
-    def wait(self) -> Any:
-        """The result. Raises what the operation raises."""
-        return self._future.result()
+#: Elements that are joined at once.
+_CHUNK = 1 << 15
 
 
 class Group:
@@ -50,7 +43,11 @@ class Group:
         self._others = [r for r in range(self.size) if r != self.rank]
         self._numbers = itertools.count()
         self._lock = long_lock()
-        self._worker: ThreadPoolExecutor | None = None
+        self._worker: Worker | None = None
+        #: What was started last: what comes behind it is done behind it.
+        self._last: Pending | None = None
+        #: Memory to copy into, by dtype and elements: pages of new memory cost more than the copy.
+        self._spare: dict[tuple[np.dtype[Any], int], list[Any]] = {}
 
     # What users call ------------------------------------------------------------------------------
 
@@ -60,26 +57,40 @@ class Group:
         "mean" divides the sum; of ints and bools it is float64. Raises DistError where the arrays
         differ in shape or dtype, PeerLost, ValueError for an `op` that there is not.
         """
-        return self._reduce(self._key(), operand(x, op), op)
+        return self._now(self._reduce, self.key(), operand(x, op), op)
 
     def all_reduce_list(self, values: Sequence[Any], op: str = "sum") -> list[Any]:
         """The same for several arrays at once: those of one dtype as one."""
-        given = [operand(x, op) for x in values]
-        out: list[Any] = [None] * len(given)
-        for dtype in dict.fromkeys(x.dtype for x in given):
-            numbers = [k for k, x in enumerate(given) if x.dtype == dtype]
-            whole = np.concatenate([given[k].reshape(-1) for k in numbers])
-            found, at = self._reduce(self._key(), whole, op), 0
-            for k in numbers:
-                out[k] = found[at : at + given[k].size].reshape(given[k].shape)
-                at += given[k].size
-        return out
+        return self._list(values, op, self._now)
 
     def start_all_reduce(self, x: Any, op: str = "sum") -> Pending:
         """The same, done by another thread: the array must not be changed before it is waited for.
         All processes start and wait in the same order.
         """
-        return Pending(self._thread().submit(self._reduce, self._key(), operand(x, op), op))
+        return self.start(self._reduce, self.key(), operand(x, op), op)
+
+    def start_all_reduce_list(self, values: Sequence[Any], op: str = "sum") -> Pending:
+        """The same for several arrays of one dtype, which are copied: they may change at once."""
+        given = [operand(v, op) for v in values]
+        shapes, whole = [x.shape for x in given], self._room(given)
+        np.concatenate([x.reshape(-1) for x in given], out=whole)
+        key = self.key()
+
+        def do() -> list[Any]:
+            found = _parts(self._reduce(key, whole, op, named(op, shapes)), shapes)
+            self._spare.setdefault((whole.dtype, whole.size), []).append(whole)
+            return found
+
+        return self.start(do)
+
+    def _room(self, given: Sequence[Any]) -> Any:
+        """Memory for arrays one after another: that of an operation before, where one fits."""
+        dtype, size = given[0].dtype, sum(x.size for x in given)
+        spare = self._spare.get((dtype, size))
+        try:
+            return spare.pop() if spare else np.empty(size, dtype)
+        except IndexError:  # another thread has taken it
+            return np.empty(size, dtype)
 
     def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
         """Part `rank` of `size` equal parts, along the first axis, of what `all_reduce` gives.
@@ -89,45 +100,77 @@ class Group:
         x = operand(x, op)
         if not x.ndim or len(x) % self.size:
             raise ValueError(f"an array of shape {x.shape} has no {self.size} equal parts")
-        key = self._key()
-        parts = x.reshape(self.size, len(x) // self.size, *x.shape[1:])
-        self._share(key, [op, x.dtype.str, list(x.shape), parts])
-        found = [self._from(r, key, op, x)[self.rank] for r in self._others]
-        return _joined(_by_rank(self.rank, parts[self.rank], found), op, self.size)
+        return self._now(self._reduce_scatter, self.key(), x, op)
 
     def all_gather(self, x: Any) -> Any:
         """The arrays of all processes, one after another along a new first axis.
 
         Raises DistError where they differ in shape or dtype, PeerLost.
         """
-        x, key = np.asarray(x), self._key()
-        self._share(key, ["gather", x.dtype.str, list(x.shape), x])
-        found = [self._from(r, key, "gather", x) for r in self._others]
-        return np.stack(_by_rank(self.rank, x, found))
+        x = np.asarray(x)
+        return np.stack(self._now(self.gather, self.key(), "gather", x, x))
 
     def broadcast(self, x: Any, root: int = 0) -> Any:
         """What the process `root` gives, on all: a message (see `Link`), such as an array."""
-        key = self._key()
-        if self.rank != root:
-            return self.link.receive(root, key)
-        self._share(key, x)
-        return np.array(x) if isinstance(x, np.ndarray) else x
+        return self._now(self._broadcast, self.key(), x, root)
 
     def barrier(self) -> None:
         """Wait until all processes have come here."""
         self.all_reduce(np.zeros(1))
 
-    # How ------------------------------------------------------------------------------------------
+    # In this thread, or another -------------------------------------------------------------------
 
-    def _key(self) -> str:
-        return f"c{next(self._numbers)}"
-
-    def _thread(self) -> ThreadPoolExecutor:
+    def start(self, do: Callable[..., Any], *args: Any) -> Pending:
+        """Have another thread do what it takes, after all that was started before."""
         with self._lock:
             if self._worker is None:
-                name = f"tracejit process {self.rank}"
-                self._worker = ThreadPoolExecutor(1, thread_name_prefix=name)
-            return self._worker
+                self._worker = Worker(f"tracejit process {self.rank}")
+            self._last = self._worker.submit(lambda: do(*args))
+            return self._last
+
+    def _now(self, do: Callable[..., Any], *args: Any) -> Any:
+        """Do it behind what was started: links may not tell apart what threads do at once."""
+        if self._last is None or self._last.done():
+            return do(*args)
+        return self.start(do, *args).wait()
+
+    def _list(self, values: Sequence[Any], op: str, do: Callable[..., Any]) -> list[Any]:
+        given = [operand(x, op) for x in values]
+        out: list[Any] = [None] * len(given)
+        for dtype in dict.fromkeys(x.dtype for x in given):
+            numbers = [k for k, x in enumerate(given) if x.dtype == dtype]
+            shapes = [given[k].shape for k in numbers]
+            whole = np.concatenate([given[k].reshape(-1) for k in numbers])
+            found = do(self._reduce, self.key(), whole, op, named(op, shapes))
+            for k, part in zip(numbers, _parts(found, shapes), strict=True):
+                out[k] = part
+        return out
+
+    # How ------------------------------------------------------------------------------------------
+
+    def key(self) -> str:
+        """What tells an operation from all others: asked for in the order of the program."""
+        return f"c{next(self._numbers)}"
+
+    def gather(self, key: str, what: str, x: Any, value: Any) -> list[Any]:
+        """The messages of all processes by rank, which may not be written to; `x` is an array that
+        must be alike on all. Raises DistError, PeerLost.
+        """
+        self._share(key, [what, x.dtype.str, list(x.shape), value])
+        found = [self._from(r, key, what, x) for r in self._others]
+        return _by_rank(self.rank, value, found)
+
+    def _reduce_scatter(self, key: str, x: Any, op: str) -> Any:
+        parts = x.reshape(self.size, len(x) // self.size, *x.shape[1:])
+        self._share(key, [op, x.dtype.str, list(x.shape), parts])
+        found = [self._from(r, key, op, x)[self.rank] for r in self._others]
+        return _joined(_by_rank(self.rank, parts[self.rank], found), op, self.size)
+
+    def _broadcast(self, key: str, x: Any, root: int) -> Any:
+        if self.rank != root:
+            return self.link.receive(root, key)
+        self._share(key, x)
+        return np.array(x) if isinstance(x, np.ndarray) else x
 
     def _share(self, key: str, value: Any) -> None:
         """Send to all others."""
@@ -149,35 +192,53 @@ class Group:
             )
         return found
 
-    def _reduce(self, key: str, x: Any, op: str) -> Any:
+    def _reduce(self, key: str, x: Any, op: str, what: str = "") -> Any:
+        """`what` tells others what is joined: by default the operation."""
+        what = what or op
         if self.size == 1:
             return _joined([x], op, 1)
-        reduce = getattr(self.link, "reduce", None)
-        if reduce is not None:
+        reduces = getattr(self.link, "reduces", None)
+        if reduces is not None and self._all_call_alike(key, x, what) and reduces(x.dtype, op):
+            reduce: Any = cast(Any, self.link).reduce
             found = reduce(np.ascontiguousarray(x).reshape(-1), op)
             if op == "mean":
                 found /= self.size
             return found.reshape(x.shape)
         if x.nbytes < _SMALL * self.size or x.size < self.size:
-            return self._reduce_small(key, x, op)
+            return self._reduce_small(key, x, op, what)
         flat = np.ascontiguousarray(x).reshape(-1)
         ends = [len(flat) * k // self.size for k in range(self.size + 1)]
         spans = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
         mine = spans[self.rank]
-        self._share(key, [op, x.dtype.str, list(x.shape), flat])
+        self._share(key, [what, x.dtype.str, list(x.shape), flat])
         out = np.empty_like(flat)
-        found = [self._from(r, key, op, x)[mine] for r in self._others]
-        _joined(_by_rank(self.rank, flat[mine], found), op, self.size, out[mine])
-        del found
+        found = [self._from(r, key, what, x)[mine] for r in self._others]
+        parts = _by_rank(self.rank, flat[mine], found)
+        for start in range(0, len(parts[0]), _CHUNK):
+            # Sums are divided while they are in the cache.
+            chunk = slice(start, start + _CHUNK)
+            _joined([part[chunk] for part in parts], op, self.size, out[mine][chunk])
+        del found, parts
         self._share(f"{key}r", out[mine])
         borrow = getattr(self.link, "borrow", self.link.receive)
         for r in self._others:
             out[spans[r]] = borrow(r, f"{key}r")
         return out.reshape(x.shape)
 
-    def _reduce_small(self, key: str, x: Any, op: str) -> Any:
+    def _all_call_alike(self, key: str, x: Any, what: str) -> bool:
+        """True: the link's own operations do not tell when processes call for others."""
+        reduce: Any = cast(Any, self.link).reduce
+        text = f"{key} {what} {x.dtype.str} {x.shape}".encode()
+        number = int.from_bytes(hashlib.sha256(text).digest()[:6], "little")
+        most, least = reduce(np.array([number, -number]), "max")
+        if most != -least:
+            self.gather(key, what, x, None)
+            raise DistError(f"process {self.rank} calls for {what!r} where others call otherwise")
+        return True
+
+    def _reduce_small(self, key: str, x: Any, op: str, what: str) -> Any:
         if self.rank:
-            self.link.send(0, key, [op, x.dtype.str, list(x.shape), x])
+            self.link.send(0, key, [what, x.dtype.str, list(x.shape), x])
             out, wrong = self.link.receive(0, f"{key}r")
             if wrong:
                 raise DistError(wrong)
@@ -186,7 +247,7 @@ class Group:
         found = []
         for r in self._others:
             try:
-                found.append(self._from(r, key, op, x))
+                found.append(self._from(r, key, what, x))
             except DistError as e:
                 error = error or e
         out = None if error else _joined([x, *found], op, self.size)
@@ -198,7 +259,7 @@ class Group:
     def close(self) -> None:
         """End what this end does; the others lose it."""
         if self._worker is not None:
-            self._worker.shutdown(wait=False, cancel_futures=True)
+            self._worker.close()
         self.link.close()
 
 
@@ -210,6 +271,26 @@ def operand(x: Any, op: str) -> Any:
     if op == "mean" and x.dtype.kind in "biu":
         return x.astype(np.float64)
     return x.astype(np.int64) if x.dtype.kind == "b" and op in ("sum", "prod") else x
+
+
+def named(op: str, shapes: Sequence[tuple[int, ...]]) -> str:
+    """What processes tell each other that they do with arrays of these shapes."""
+    if len(shapes) == 1:
+        return op
+    text = ", ".join(map(str, shapes))
+    if len(text) > 200:
+        text = f"{len(shapes)} shapes with the checksum {zlib.crc32(text.encode()):08x}"
+    return f"{op} of {text}"
+
+
+def _parts(flat: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Arrays of these shapes that lie one after another."""
+    out, at = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        out.append(flat[at : at + size].reshape(shape))
+        at += size
+    return out
 
 
 def _by_rank(rank: int, mine: Any, others: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["MpiLink"]
 
 _TAG = 7
 _LENGTHS = struct.Struct("=II")
+_REALS = "bhilqBHILQfd"
 _OPS = {"sum": "SUM", "mean": "SUM", "max": "MAX", "min": "MIN", "prod": "PROD"}
 
 
@@ -34,13 +36,30 @@ class MpiLink:
         self._comm = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
         self._arrived: dict[tuple[int, str], deque[Any]] = {}
+        #: What is under way, with the memory that it is sent from.
+        self._sent: list[tuple[Any, bytes]] = []
 
     def send(self, to: int, key: str, value: Any) -> None:
-        """Send a message: key, text and arrays, in one piece."""
+        """Send a message. Raises TypeError for what is none."""
+        self.send_all([to], key, value)
+
+    def send_all(self, to: Sequence[int], key: str, value: Any) -> None:
+        """Send one message to several: key, text and arrays, in one piece. Raises ValueError where
+        there is no such process, TypeError for what is no message.
+
+        Nobody waits until the others receive: all may send before any of them does.
+        """
+        for rank in to:
+            if not 0 <= rank < self.size:
+                raise ValueError(f"there is no process {rank} among {self.size}")
         text, arrays = pack(value)
         name = key.encode()
         parts = [_LENGTHS.pack(len(name), len(text)), name, text, *(a.tobytes() for a in arrays)]
-        self._comm.Send([b"".join(parts), self._mpi.BYTE], to, _TAG)
+        whole = b"".join(parts)
+        self._sent = [(request, data) for request, data in self._sent if not request.Test()]
+        for rank in to:
+            request = self._comm.Isend([whole, self._mpi.BYTE], rank, _TAG)
+            self._sent.append((request, whole))
 
     def receive(self, source: int, key: str, timeout: float | None = None) -> Any:
         """The next message with a key. Raises TimeoutError."""
@@ -73,6 +92,11 @@ class MpiLink:
 
         return unpack(bytes(data[start : start + text_size]), array)
 
+    def reduces(self, dtype: np.dtype[Any], op: str) -> bool:
+        """Whether MPI joins arrays of a dtype itself."""
+        known = _REALS if op in ("max", "min") else _REALS + "FD"
+        return dtype.isnative and dtype.char in known
+
     def reduce(self, flat: Any, op: str) -> Any:
         """All processes' arrays of one axis joined, by MPI's own collective."""
         out = np.empty_like(flat)
@@ -80,4 +104,7 @@ class MpiLink:
         return out
 
     def close(self) -> None:
-        """Nothing to end: MPI ends with the process."""
+        """Wait until all that was sent has been received. MPI itself ends with the process."""
+        for request, _ in self._sent:
+            request.Wait()
+        self._sent.clear()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ops.host.exchange import EXCHANGED
+from tracejit.ops.host.exchange import EXCHANGED, EXCHANGED_FOR_GOOD
 from tracejit.ops.host.functions import find_function
 from tracejit.ops.host.random import DRAW, DRAWN, START
 
@@ -116,7 +116,7 @@ def spelled_call(attrs: Mapping[str, Any]) -> str:
     """The function of a call with these attributes as its users write it."""
     if attrs["function"] in (DRAW, DRAWN):
         return f"random numbers: {attrs['arguments'][attrs['function'] == DRAWN][1]}"
-    if attrs["function"] == EXCHANGED:
+    if attrs["function"] in (EXCHANGED, EXCHANGED_FOR_GOOD):
         return f"tracejit.dist.{attrs['arguments'][0][1]}"
     return "np.random.default_rng" if attrs["function"] == START else spelled(attrs["function"])
 

@@ -6,36 +6,55 @@
 What a kind of exchange does is registered by who can do it. What a run has exchanged cannot be
 taken back. A run that bails out is repeated eagerly, and there gets what it got before, in order:
 the other processes see each exchange once.
+
+An exchange of the kind "start" gives a number, which one of the kind "wait" takes: what is started
+goes on while the program does. It is held by its number until it is waited for; a run that is left
+leaves it to its repetition, with the number.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Graph
+from tracejit.errors import Underivable
+from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import register
 from tracejit.ops.host.effect import HostEffect
 
+if TYPE_CHECKING:
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
+
 __all__ = [
     "EXCHANGED",
+    "EXCHANGED_FOR_GOOD",
     "KINDS",
     "HostExchange",
     "exchange",
     "exchanged",
+    "exchanged_for_good",
     "exchanges",
     "forget_run",
+    "held",
+    "hold",
+    "let_go",
     "repeating",
+    "starts",
 ]
 
 EXCHANGED = f"{__name__}:exchanged"
 #: What does an exchange of a kind, for its arguments.
 KINDS: dict[str, Callable[..., Any]] = {}
+EXCHANGED_FOR_GOOD = f"{__name__}:exchanged_for_good"
+#: What is known no more.
+_GONE = object()
+_START = ("constant", "start")
 
 
 @register
@@ -43,6 +62,21 @@ class HostExchange(HostEffect):
     """An exchange with other processes."""
 
     name: ClassVar[str] = "host_exchange"
+
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
+        """Raises Underivable."""
+        kind = at.attrs["arguments"][0][1]
+        raise Underivable(f"tracejit.dist.{kind} has no derivative in forward mode")
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Exchanges of cotangents. Raises Underivable."""
+        from tracejit.ops.host.derivatives.exchanges import exchange_vjp
+
+        return exchange_vjp(c, at, cotangents)
 
 
 class _Log(threading.local):
@@ -52,22 +86,76 @@ class _Log(threading.local):
         self.got: list[Any] = []
         self.again: deque[Any] = deque()
         self.depth = 0
+        #: What ended the run, where an exchange did.
+        self.failed: Exception | None = None
+        #: What was started and not waited for, by number.
+        self.held: dict[int, Any] = {}
+        self.numbers = itertools.count(1)
 
 
 _LOG = _Log()
 
 
 def exchange(kind: str, *args: Any) -> Any:
-    """An exchange, or what it gave in the run that this thread repeats."""
-    return _LOG.again.popleft() if _LOG.again else KINDS[kind](*args)
+    """An exchange, or what it gave in the run that this thread repeats.
+
+    Raises what the exchange raises, again where that ended the run.
+    """
+    if not _LOG.again:
+        return KINDS[kind](*args)
+    found = _LOG.again.popleft()
+    if found is _GONE:
+        raise _LOG.failed or RuntimeError("a run was left behind the last that could end it")
+    return found
 
 
 def exchanged(kind: str, *args: Any) -> Any:
     """An exchange of a compiled run."""
     found = exchange(kind, *args)
+    _LOG.got.append(found)
     # The program may store into what it gets.
-    _LOG.got.append(found.copy() if isinstance(found, np.ndarray) else found)
+    return _copied(found)
+
+
+def exchanged_for_good(kind: str, *args: Any) -> Any:
+    """The same behind which only others of its kind may end the run: nobody needs the result
+    again, as what has failed fails in the repetition.
+    """
+    try:
+        found = exchange(kind, *args)
+    except Exception as e:
+        _LOG.failed = e
+        raise
+    _LOG.got.append(_GONE)
     return found
+
+
+def _copied(found: Any) -> Any:
+    if isinstance(found, np.ndarray):
+        return found.copy()
+    return type(found)(map(_copied, found)) if isinstance(found, (list, tuple)) else found
+
+
+def hold(started: Any) -> int:
+    """The number of something that this thread has started."""
+    number = next(_LOG.numbers)
+    _LOG.held[number] = started
+    return number
+
+
+def held(number: int) -> Any:
+    """What this thread has started and not let go. Raises KeyError."""
+    return _LOG.held[number]
+
+
+def let_go(number: int) -> None:
+    """It has been waited for."""
+    del _LOG.held[number]
+
+
+def starts(node: Node) -> bool:
+    """Whether a node starts what another one waits for."""
+    return isinstance(node.op, HostExchange) and node.attrs["arguments"][0] == _START
 
 
 def exchanges(graph: Graph) -> bool:
@@ -81,6 +169,8 @@ def exchanges(graph: Graph) -> bool:
 def forget_run() -> None:
     """A run begins, or has ended well."""
     _LOG.got.clear()
+    _LOG.held.clear()
+    _LOG.failed = None
 
 
 @contextmanager
@@ -95,3 +185,4 @@ def repeating() -> Iterator[None]:
         _LOG.depth -= 1
         if not _LOG.depth:
             _LOG.again.clear()
+            _LOG.held.clear()

@@ -203,6 +203,7 @@ class _Recorded(Op):
         pairs = [(x, g) for x, g in zip(rule(), given, strict=True) if x is not None]
         segment = Segment(trace.builder, start)
         pull = Pullback(segment, list(zeros), fresh_name(trace), stack_name(trace))
+        pull.may_have_effects = False
         found = pull.pull([x for x, _ in pairs], [g for _, g in pairs])
         nodes = trace.builder.nodes[start:]
         require_linear(self.rules.name, nodes, zeros, [g for g in found if g is not None])

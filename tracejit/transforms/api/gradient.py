@@ -7,6 +7,7 @@ from typing import Any
 
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass
+from tracejit.frontend.tracing.storage import set_effect_token
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
 from tracejit.ir.graph import Value
@@ -69,6 +70,8 @@ class Gradient(Transformed):
         pull = Pullback(primal.segment, wrt, fresh_name(trace), stack_name(trace), rows)
         one = pull.c.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
+        if pull.effects is not None:
+            set_effect_token(trace, pull.effects)
         gradients = []
         for place, x in by_place.items():
             leaves = [

@@ -13,6 +13,7 @@ from tracejit.frontend.python.trees import fitted, flattened, rebuilt
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state
+from tracejit.frontend.tracing.storage import set_effect_token
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import Tracer, lift
@@ -311,7 +312,10 @@ class Pulled(Traceable):
         self.calls += trace is primal.trace
         pull = Pullback(segment, wrt, fresh_name(trace), stack_name(trace))
         try:
-            return pull.run(values, cotangents)
+            found = pull.run(values, cotangents)
+            if pull.effects is not None:
+                set_effect_token(trace, pull.effects)
+            return found
         except LostGradient:
             raise
         except Underivable as e:

@@ -74,6 +74,10 @@ class Pullback:
         self.segment, self.wrt, self.stack = segment, tuple(wrt), stack
         #: By values in `rows`, after the run: the rows that were read, and their cotangents.
         self.row_gradients: dict[Value, tuple[Value, Value]] = {}
+        #: Whether it may go on from the effects of its builder.
+        self.may_have_effects = True
+        #: After the run: the token of the last effect, where the backward pass has some.
+        self.effects: Value | None = None
         #: Records nodes of the backward pass; cotangents may be computed there.
         self.c = DerivativeBuilder(segment.builder.beside(), fresh)
 
@@ -93,10 +97,14 @@ class Pullback:
         backward_pass = BackwardPass(c, block, self.stack)
         backward_pass.rows = self.rows
         first = backward_pass.token
+        if self.may_have_effects:
+            c.effects = _last_effect(self.segment.builder.nodes)
+        before = c.effects
         for v, g in zip(outputs, cotangents, strict=True):
             if g is not None:
                 backward_pass.add(v, g)
         pull_back(backward_pass)
+        self.effects = None if c.effects is before else c.effects
         gradients: list[Value | None] = []
         for v in self.wrt:
             found = backward_pass.cotangents.get(v)
@@ -126,6 +134,15 @@ class Pullback:
         return gradients
 
 
+def _last_effect(nodes: Sequence[Node]) -> Value | None:
+    """The token that the last node with effects gives; None where that is not known."""
+    for node in reversed(nodes):
+        tokens = [v for v in node.outputs if v.type == TOKEN]
+        if tokens and node.op.kind != "stack":
+            return tokens[0] if not node.regions else None
+    return None
+
+
 def pull_segment(
     c: DerivativeBuilder,
     start: int,
@@ -135,7 +152,9 @@ def pull_segment(
 ) -> list[Value | None]:
     """The backward pass of what a builder has recorded since, as a part of another one."""
     segment = Segment(c.builder, start)
-    return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
+    pull = Pullback(segment, wrt, c.fresh, f"r{c.fresh()}")
+    pull.may_have_effects = False
+    return pull.pull(outputs, cotangents)
 
 
 def pull_back(backward_pass: BackwardPass) -> None:
