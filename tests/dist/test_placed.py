@@ -80,6 +80,27 @@ def test_loops_span_devices_and_arguments_are_stored_into() -> None:
     assert f.report().bailouts == 0
 
 
+def test_objects_keep_their_state() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w, self.steps = np.ones((6, 3)), 0
+
+        def step(self, x: Any) -> Any:
+            with tracejit.device("worker:0"):
+                y = x @ self.w
+            self.w -= 0.1 * (x.T @ y)
+            self.steps += 1
+            return y.sum()
+
+    plain, placed = Model(), Model()
+    step = tracejit.jit(Model.step)
+    for _ in range(3):
+        assert_same(plain.step(X), step(placed, X), parity="order", ulp=16)
+        np.testing.assert_allclose(plain.w, placed.w, rtol=1e-12)
+        assert plain.steps == placed.steps
+    assert step.report().bailouts == 0 and not step.report().fallbacks
+
+
 def test_sizes_known_only_at_run_time() -> None:
     f = tracejit.jit(grown)
     for x in (X[0], X[1], np.zeros(3)):

@@ -65,28 +65,19 @@ def cut(
     for device in sorted(root.parts):
         mine = [k for k, d in enumerate(inputs) if d == device]
         asked = [k for k, d in enumerate(outputs) if d == device]
-        whole = _whole(root.part(device), graph, mine, asked, [given[k] for k in asked])
+        whole = _whole(root.part(device), [given[k] for k in asked])
         pieces.append(Piece(device, whole, tuple(mine), tuple(asked)))
     return pieces
 
 
-def _whole(
-    part: Part, graph: Graph, inputs: list[int], asked: Sequence[int], outputs: Sequence[Value]
-) -> Graph:
-    """The graph of a device's part; its results by the numbers of its own inputs and outputs."""
+def _whole(part: Part, outputs: Sequence[Value]) -> Graph:
+    """The graph of a device's part. It stores into none of its inputs: that is for who has all."""
     if part.transfers:
         nodes, part.builder.nodes = part.builder.nodes, []
         (first,) = part.emit(OPS["start_token"], (), {})
         start, part.builder.nodes = part.builder.nodes, nodes
         part.builder.nodes = [*start, *part.threaded(first)[0]]
-    results = []
-    for k in asked:
-        kind, _, number = (graph.results[k] if graph.results else "fresh").partition(" ")
-        if kind == "same":
-            results.append(f"same {asked.index(int(number))}")
-        else:
-            results.append(f"{kind} {inputs.index(int(number))}" if number else kind)
-    return part.builder.build(outputs, tuple(results))
+    return part.builder.build(outputs)
 
 
 def _block(scope: Scope, graph: Graph, place: Callable[[Node], str]) -> None:
