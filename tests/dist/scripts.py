@@ -359,6 +359,29 @@ def resumes() -> None:
     print("resumed", dist.rank(), begun, state[0], flush=True)
 
 
+def parts() -> None:
+    """An optimiser in parts makes the steps of a whole one; its state is a part."""
+
+    def step(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        loss, grads = tracejit.value_and_grad(lambda net: nn.cross_entropy(net(x), y))(net)
+        opt.update(net, grads)
+        return loss
+
+    rng = np.random.default_rng(dist.rank())
+    batches = [(rng.standard_normal((8, 6)), rng.integers(0, 3, 8)) for _ in range(20)]
+    found = []
+    for make in (lambda net: optim.Adam(net, lr=1e-2), lambda net: dist.sharded(optim.Adam, net, lr=1e-2)):
+        net = Net(np.random.default_rng(0))
+        opt = make(net)
+        train = dist.data_parallel(tracejit.jit(step, strict=True))
+        for k, batch in enumerate(batches):
+            (train if k != 5 else dist.data_parallel(step))(net, opt, *batch)
+        found.append(np.concatenate([w.ravel() for w in tracejit.tree.leaves(net)]))
+    whole, part = (sum(m.nbytes for m in o.m) for o in (optim.Adam(net), opt.optimizer))
+    assert opt.optimizer.count == 20 and 0.2 * whole < part < 0.8 * whole
+    print("parts", dist.rank(), np.array_equal(*found), flush=True)
+
+
 def fails() -> None:
     """One process fails, the others would wait for ever."""
     print("begins", flush=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tracejit.dist.replicas.sharded import owners
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(Path(__file__).with_name("scripts.py"))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of Unix")
@@ -116,3 +118,19 @@ def test_nothing_is_left_running(number: int) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert not [pid for group in found for pid in members(group)]
+
+
+def test_an_optimiser_in_parts_is_the_whole_one() -> None:
+    code, out, err = ended("parts")
+    assert code == 0, err
+    assert sorted(out.splitlines()) == ["[0] parts 0 True", "[1] parts 1 True"]
+    code, out, err = ended("parts", options=("-n", "2", "--mode", "async"))
+    assert code != 0 and "an optimiser in parts needs the mode sync" in err
+
+
+def test_who_has_which_part() -> None:
+    assert owners([8, 8, 8, 8], 2) == (0, 1, 0, 1)
+    assert owners([100, 10, 10, 10, 60], 2) == (0, 1, 1, 1, 1)
+    assert owners([5], 1) == (0,)
+    with pytest.raises(ValueError, match="3 processes"):
+        owners([1, 2], 3)

@@ -12,6 +12,7 @@ from tracejit.dist.collectives import (
 )
 from tracejit.dist.placed.pool import Workers, workers
 from tracejit.dist.replicas.data_parallel import data_parallel
+from tracejit.dist.replicas.sharded import sharded
 from tracejit.dist.transport.link import DistError, PeerLost
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "map_batches",
     "rank",
     "reduce_scatter",
+    "sharded",
     "size",
     "workers",
 ]

@@ -15,13 +15,14 @@ import numpy as np
 
 from tracejit import tree
 from tracejit.dist.buckets import like
-from tracejit.dist.transport.link import TrainingOver
+from tracejit.dist.transport.link import DistError, TrainingOver
 from tracejit.dist.world import is_late, world
 from tracejit.ops.host.exchange import KINDS, exchange
 from tracejit.sparse import RowGradient
 
 __all__ = [
     "ANSWER",
+    "FAILED",
     "GRADIENT",
     "OVER",
     "all_gather",
@@ -158,8 +159,9 @@ def _barrier() -> int:
     return 0
 
 
-#: The keys of what a server is sent, and answers; the version where nothing is left to do.
-GRADIENT, ANSWER, OVER = "gradient", "parameters", -2
+#: The keys of what a server is sent, and answers; the versions where nothing is left to do, and
+#: where it cannot go on.
+GRADIENT, ANSWER, OVER, FAILED = "gradient", "parameters", -2, -3
 #: By optimiser: the version of the parameters that this process has.
 _VERSIONS: dict[str, int] = {}
 
@@ -173,6 +175,8 @@ def _send_gradient(name: str, layout: str, dense: Any, rows: Any, values: Any, p
         leaves.append(next(whole) if kind == "d" else [*next(by_rows), list(p.shape)])
     link.send(0, GRADIENT, [name, version, leaves, [] if version else list(params)])
     _VERSIONS[name], found = link.receive(0, ANSWER)
+    if _VERSIONS[name] == FAILED:
+        raise DistError(f"the server of process 0 has failed: {found}")
     if _VERSIONS[name] == OVER:
         raise TrainingOver("process 0 has come to the end of its training")
     return [np.asarray(x) for x in found]

@@ -18,7 +18,7 @@ from tracejit.dist.compression import KINDS
 from tracejit.dist.replicas.mean_gradients import with_mean_gradients
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.sent_gradients import with_sent_gradients
-from tracejit.dist.replicas.server import ParameterServer
+from tracejit.dist.replicas.server import ParameterServer, name_of, server_of
 from tracejit.dist.transport.link import DistError, Elastic, TrainingOver
 from tracejit.dist.world import MODE, VARIABLE, is_late, world
 
@@ -87,7 +87,6 @@ class DataParallel:
         self.bucket, self.compression = bucket, compression
         self._known: dict[int, tuple[Any, Any]] = {}
         self._server: ParameterServer | None = None
-        self._optimizers = 0
         self._board = _board()
         group = world()
         self._by_server = mode.kind != "sync" and group.size > 1
@@ -96,7 +95,7 @@ class DataParallel:
             if not isinstance(group.link, Elastic):
                 raise DistError(f"the mode {mode.kind!r} needs the engine local or ray")
             if group.rank == 0:
-                self._server = ParameterServer(group.link, mode)
+                self._server = server_of(group.link, mode)
 
     @property
     def dropped(self) -> int:
@@ -120,20 +119,18 @@ class DataParallel:
             return x
         known = self._known.get(id(x))
         if known is None:
-            if not (self._by_server and is_late()):
+            if not (self._by_server and is_late()) and not getattr(x, "is_sharded", False):
                 _copy_from_first(x)
             known = self._known[id(x)] = x, self._optimizer(x) if _is_optimizer(x) else x
         return known[1]
 
     def _optimizer(self, x: Any) -> Any:
         """What stands for an optimiser in the step."""
+        if self._by_server and getattr(x, "is_sharded", False):
+            raise DistError(f"an optimiser in parts needs the mode sync, not {self.mode.kind}")
         if not self._by_server:
             return with_mean_gradients(x, self.bucket, self.compression)
-        name = str(self._optimizers)
-        self._optimizers += 1
-        if self._server is not None:
-            self._server.add(name, x)
-        return with_sent_gradients(x, name)
+        return with_sent_gradients(x, name_of(x, self._server))
 
 
 _HEAP_TYPE = 1 << 9

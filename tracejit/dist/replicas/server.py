@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.api import jit
-from tracejit.dist.collectives import ANSWER, GRADIENT, OVER
+from tracejit.dist.collectives import ANSWER, FAILED, GRADIENT, OVER
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.policy import Drop, Policy, Send, Step
 from tracejit.dist.transport.link import Elastic, PeerLost
 from tracejit.sparse import RowGradient
 
-__all__ = ["ParameterServer"]
+__all__ = ["ParameterServer", "name_of", "server_of"]
 
 #: What process 0 tells its server: it has another optimiser, or its own work has ended.
 _ADDED, _LEAVES = "added", "leaves"
@@ -45,11 +45,41 @@ class _Slot:
         self.late: set[int] = set()
 
 
+class _Known:
+    """What this process has: a server, if it is process 0, and names of optimisers."""
+
+    def __init__(self) -> None:
+        self.server: ParameterServer | None = None
+        self.names: dict[int, tuple[Any, str]] = {}
+
+
+_KNOWN = _Known()
+
+
+def server_of(link: Elastic, mode: Mode) -> ParameterServer:
+    """The server of process 0. Raises ValueError where it has one of another mode."""
+    if _KNOWN.server is None:
+        _KNOWN.server = ParameterServer(link, mode)
+    if _KNOWN.server.mode != mode:
+        raise ValueError(f"process 0 serves in the mode {_KNOWN.server.mode.kind!r} already")
+    return _KNOWN.server
+
+
+def name_of(optimizer: Any, server: ParameterServer | None) -> str:
+    """The name of an optimiser, which is the same on all processes of a program."""
+    if id(optimizer) not in _KNOWN.names:
+        name = str(len(_KNOWN.names))
+        _KNOWN.names[id(optimizer)] = optimizer, name
+        if server is not None:
+            server.add(name, optimizer)
+    return _KNOWN.names[id(optimizer)][1]
+
+
 class ParameterServer:
     """Answers the workers of a link until all others have gone."""
 
     def __init__(self, link: Elastic, mode: Mode) -> None:
-        self._link, self._mode = link, mode
+        self._link, self.mode = link, mode
         self._slots: dict[str, _Slot] = {}
         #: How many gradients have been left out.
         self.dropped = 0
@@ -64,7 +94,7 @@ class ParameterServer:
 
     def add(self, name: str, optimizer: Any) -> None:
         """The optimiser of a name, as it is on process 0."""
-        self._slots[name] = _Slot(self._mode.policy(self._link.size), optimizer)
+        self._slots[name] = _Slot(self.mode.policy(self._link.size), optimizer)
         self._link.send(0, GRADIENT, [_ADDED])
 
     def finish(self) -> None:
@@ -75,6 +105,16 @@ class ParameterServer:
     # The thread -----------------------------------------------------------------------------------
 
     def _serve(self) -> None:
+        try:
+            self._answer_all()
+        except BaseException as e:
+            # Nobody waits for what does not come.
+            for rank in range(self._link.size):
+                with contextlib.suppress(PeerLost):
+                    self._link.send(rank, ANSWER, [FAILED, f"{type(e).__name__}: {e}"])
+            raise
+
+    def _answer_all(self) -> None:
         while self._own or len(self._here) > 1:
             worker, message = self._link.receive_any(GRADIENT)
             if message is None:

@@ -59,6 +59,7 @@ _PROGRAMS = tuple(
         "dist/replicas/mean_gradients.py",
         "dist/replicas/sent_gradients.py",
         "dist/replicas/server.py",
+        "dist/replicas/sharded.py",
         "interop/networks.py",
         "interop/programs.py",
         "nn",
