@@ -150,6 +150,8 @@ def test_locks_are_made_in_one_place() -> None:
         "data/threads.py SimpleQueue",
         "dist/transport/local.py Condition",
         "dist/transport/threads.py Condition",
+        "dist/transport/worker.py Event",
+        "dist/transport/worker.py SimpleQueue",
         "monitor/board.py RLock",
         "monitor/event_file.py Event",
         "monitor/event_file.py Lock",
