@@ -63,7 +63,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("call", "options", "pickled", "report", "tracebacks"),
+        ("call", "options", "pickling", "report", "tracebacks"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),

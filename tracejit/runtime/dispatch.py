@@ -31,7 +31,7 @@ from tracejit.runtime.call.signature import History, leaf_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.options import Options
-from tracejit.runtime.pickled import reduced
+from tracejit.runtime.pickling import reduced
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
@@ -196,8 +196,8 @@ class Jitted(native.JitBase):
     def _repr_html_(self) -> str:
         return shown(self)
 
-    def __reduce__(self) -> Any:
-        return reduced(self, self._report.function, self.__tracejit__, self._options)
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        return reduced(self, sys._getframe(1))
 
     def __copy__(self) -> Any:
         return self

@@ -29,7 +29,6 @@ from tracejit.locks import short_lock
 __all__ = [
     "Definition",
     "FunctionNode",
-    "bring_source",
     "compile_definition",
     "find_definition",
     "is_library_file",
@@ -49,8 +48,6 @@ for _name in __future__.all_feature_names:
 _NESTED = 0x10
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
-#: Texts that came with functions, in which code without a file may be.
-_BROUGHT: dict[tuple[str, ...], None] = {}
 #: Where this package holds programs: they are compiled as their callers are.
 _PROGRAMS = tuple(
     str(Path(PACKAGE) / name)
@@ -139,17 +136,14 @@ def find_definition(function: FunctionType) -> Definition:
     with _LOCK:
         linecache.checkcache(code.co_filename)
         lines = tuple(linecache.getlines(code.co_filename, function.__globals__))
-        # Code from a pickle has no file; a text is its source if it compiles to the same.
-        texts = [lines] if lines else list(_BROUGHT)
-        if not texts:
+        if not lines:
             raise TraceError("TJ007", f"no source of {function.__qualname__}", where)
-        for text in texts:
-            for candidates in (_own_lines, _whole_file):
-                for node, class_name, imported in candidates(code, text):
-                    flags = code.co_flags & _FUTURE_FLAGS
-                    definition = Definition(node, class_name, flags, code.co_filename, imported)
-                    if _is_source(definition, code):
-                        return definition
+        for candidates in (_own_lines, _whole_file):
+            for node, class_name, imported in candidates(code, lines):
+                flags = code.co_flags & _FUTURE_FLAGS
+                definition = Definition(node, class_name, flags, code.co_filename, imported)
+                if _is_source(definition, code):
+                    return definition
         if has_rewritten_asserts(code):
             for node, class_name, imported in _whole_file(code, lines):
                 flags = code.co_flags & _FUTURE_FLAGS
@@ -161,11 +155,6 @@ def find_definition(function: FunctionType) -> Definition:
                 if compiled is not None and any(same):
                     return definition
     raise TraceError("TJ007", f"the source of {function.__qualname__} is not what runs", where)
-
-
-def bring_source(text: str) -> None:
-    """Let `find_definition` look for code without a file in a text, too."""
-    _BROUGHT[tuple(text.splitlines(keepends=True))] = None
 
 
 def note_definition(code: CodeType, definition: Definition) -> None:
