@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 import tracejit
+from benchmarks.models.cases import CASES
 from tracejit import dist, nn, optim
 from tracejit.dist.world import world
-
-from .models.cases import CASES
 
 
 class SlowLink:
@@ -43,7 +42,7 @@ def main() -> None:
     parser.add_argument("--bandwidth", type=float, default=0, help="bytes a second")
     parser.add_argument("--latency", type=float, default=50e-6, help="of a message, in seconds")
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--buckets", type=int, nargs="+", default=[1 << 22])
+    parser.add_argument("--buckets", type=int, nargs="+", default=[1 << 20, 1 << 21, 1 << 22])
     parser.add_argument("--compression", nargs="*", default=[])
     options = parser.parse_args()
     group = world()
@@ -67,10 +66,10 @@ def main() -> None:
 
     alone_opt, jitted = optim.SGD(net, lr=1e-3), tracejit.jit(step)
     runs = {"none": lambda: jitted(net, alone_opt, *given), "whole": variant(bucket=1 << 40)}
-    runs |= {f"buckets of {b}": variant(bucket=b) for b in options.buckets}
+    runs |= {f"buckets of {b:,} bytes": variant(bucket=b) for b in options.buckets}
     for kind in options.compression:
-        runs |= {f"{kind} whole": variant(bucket=1 << 40, compression=kind)}
-        runs |= {f"{kind}": variant(bucket=options.buckets[0], compression=kind)}
+        runs[f"{kind}, whole"] = variant(bucket=1 << 40, compression=kind)
+        runs[f"{kind}, buckets"] = variant(compression=kind)
     times: dict[str, list[float]] = {name: [] for name in runs}
     for k in range(options.steps + 2):
         for name, run in runs.items():

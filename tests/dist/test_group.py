@@ -73,6 +73,21 @@ def test_the_others() -> None:
     on_groups(3, do)
 
 
+def test_memory_is_used_again_when_nobody_has_it() -> None:
+    def do(group: Group) -> None:
+        values = [np.arange(50_000.0) + group.rank, np.ones((3, 4))]
+        kept = group.start_all_reduce_list(values).wait()[1]
+        for k in range(5):
+            found, ones = group.start_all_reduce_list([v * k for v in values]).wait()
+            assert found[1] == 3 * k and ones.shape == (3, 4) and (ones == 2 * k).all()
+            del found, ones
+        assert (kept == 2).all()
+        ((_, rooms),) = group._rooms.items()
+        assert len(rooms) <= 4
+
+    on_groups(2, do)
+
+
 def test_calls_that_do_not_fit_are_told_to_all() -> None:
     def do(group: Group) -> None:
         for mine, op in (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -46,8 +47,8 @@ class Group:
         self._worker: Worker | None = None
         #: What was started last: what comes behind it is done behind it.
         self._last: Pending | None = None
-        #: Memory to copy into, by dtype and elements: pages of new memory cost more than the copy.
-        self._spare: dict[tuple[np.dtype[Any], int], list[Any]] = {}
+        #: Memory to write to, by dtype and elements.
+        self._rooms: dict[tuple[np.dtype[Any], int], list[Any]] = {}
 
     # What users call ------------------------------------------------------------------------------
 
@@ -72,25 +73,29 @@ class Group:
     def start_all_reduce_list(self, values: Sequence[Any], op: str = "sum") -> Pending:
         """The same for several arrays of one dtype, which are copied: they may change at once."""
         given = [operand(v, op) for v in values]
-        shapes, whole = [x.shape for x in given], self._room(given)
+        shapes = [x.shape for x in given]
+        dtype, size = given[0].dtype, sum(x.size for x in given)
+        whole, out = self._room(dtype, size), self._room(dtype, size)
         np.concatenate([x.reshape(-1) for x in given], out=whole)
         key = self.key()
 
         def do() -> list[Any]:
-            found = _parts(self._reduce(key, whole, op, named(op, shapes)), shapes)
-            self._spare.setdefault((whole.dtype, whole.size), []).append(whole)
-            return found
+            return _parts(self._reduce(key, whole, op, named(op, shapes), out), shapes)
 
         return self.start(do)
 
-    def _room(self, given: Sequence[Any]) -> Any:
-        """Memory for arrays one after another: that of an operation before, where one fits."""
-        dtype, size = given[0].dtype, sum(x.size for x in given)
-        spare = self._spare.get((dtype, size))
-        try:
-            return spare.pop() if spare else np.empty(size, dtype)
-        except IndexError:  # another thread has taken it
-            return np.empty(size, dtype)
+    def _room(self, dtype: np.dtype[Any], size: int) -> Any:
+        """An array to write to that nobody else has, if there is one that nobody has any more:
+        pages of new memory cost more than what is copied there.
+        """
+        with self._lock:
+            rooms = self._rooms.setdefault((dtype, size), [])
+            for k in range(len(rooms)):
+                # The list has it, and the call. What shows a part of it has it, too.
+                if sys.getrefcount(rooms[k]) == 2:
+                    return rooms[k]
+            rooms.append(np.empty(size, dtype))
+            return rooms[-1]
 
     def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
         """Part `rank` of `size` equal parts, along the first axis, of what `all_reduce` gives.
@@ -192,8 +197,8 @@ class Group:
             )
         return found
 
-    def _reduce(self, key: str, x: Any, op: str, what: str = "") -> Any:
-        """`what` tells others what is joined: by default the operation."""
+    def _reduce(self, key: str, x: Any, op: str, what: str = "", out: Any = None) -> Any:
+        """`what` tells others what is joined: by default the operation. `out` may get the result."""
         what = what or op
         if self.size == 1:
             return _joined([x], op, 1)
@@ -211,7 +216,7 @@ class Group:
         spans = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
         mine = spans[self.rank]
         self._share(key, [what, x.dtype.str, list(x.shape), flat])
-        out = np.empty_like(flat)
+        out = np.empty_like(flat) if out is None else out
         found = [self._from(r, key, what, x)[mine] for r in self._others]
         parts = _by_rank(self.rank, flat[mine], found)
         for start in range(0, len(parts[0]), _CHUNK):
