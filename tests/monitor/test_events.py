@@ -244,6 +244,7 @@ def nodes_of(graph: bytes) -> dict[str, dict[str, Any]]:
             found[name[1].decode()] = {
                 "op": op[1].decode(),
                 "inputs": [v.decode() for k, v in parts if k == 3],
+                "device": "".join(v.decode() for k, v in parts if k == 4),
                 "attributes": {e[1].decode(): dict(fields(e[2])) for e in entries},
             }
     return found
@@ -277,6 +278,26 @@ def test_graphs_have_the_primitives_of_control_flow_in_scopes_of_lines(tmp_path:
     assert dict(fields(dict(fields(shape))[2])) == {1: 5}
     frames = [node["attributes"] for node in flat.values() if node["op"] == "Enter"]
     assert all(frame["frame_name"] == {2: b"loop1"} for frame in frames)
+
+
+def placed(x: Any) -> Any:
+    with tracejit.device("worker:1"):
+        y = np.tanh(x)
+    with tracejit.device("host"):
+        return np.cos(y)
+
+
+def test_graphs_on_several_devices_have_devices_and_edges_between_them(tmp_path: Path) -> None:
+    with monitor.SummaryWriter(tmp_path) as writer:
+        writer.add_graph(tracejit.jit(placed), np.ones(5), stage="partition")
+    nodes = nodes_of(events_of(tmp_path)[1][4])
+    devices = {node["op"]: node["device"] for node in nodes.values()}
+    assert devices["Tanh"] == "/job:worker/task:1" and devices["Cos"] == "/job:host/task:0"
+    received = {name: node for name, node in nodes.items() if node["op"] == "_Recv"}
+    assert received
+    for node in received.values():
+        (sender,) = (nodes[x] for x in node["inputs"] if nodes[x]["op"] == "_Send")
+        assert sender["device"] != node["device"]
 
 
 def everything(folder: Path) -> None:
