@@ -103,8 +103,10 @@ def test_all_kinds_of_values(tmp_path: Path) -> None:
     for name, array in ARRAYS.items():
         assert new.arrays[name].dtype == array.dtype, name
         assert new.arrays[name].tobytes() == array.tobytes(), name
-    for name in ("numbers", "texts", "sets", "fixed", "recent", "history"):
+    for name in ("numbers", "texts", "fixed", "recent", "history"):
         assert repr(getattr(new, name)) == repr(getattr(old, name)), name
+    # The order of a set depends on how it has come about.
+    assert type(new.sets) is type(old.sets) and {*map(repr, new.sets)} == {*map(repr, old.sets)}
     for a, b in zip(old.scalars, new.scalars, strict=True):
         assert type(a) is type(b) and a == b
     assert new.tied[1].tolist() == [3.0] * 3 and new.pair.b == 3 and new.pair.a.tolist() == [3, 3]
