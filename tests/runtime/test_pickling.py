@@ -65,7 +65,7 @@ def test_names(protocol: int) -> None:
         functions.Scale(3.0).times,
         tracejit.jit(functions.Scale(3.0).plain_times),
     ],
-    ids=repr,
+    ids=[f"callable{k}" for k in range(11)],
 )
 def test_what_has_no_name_is_made_again(f: Any) -> None:
     x = X[None] if "vmap" in repr(f) else X
