@@ -16,7 +16,8 @@ import pytest
 import tracejit
 from tests.runtime.test_threads import together
 from tests.support.compare import assert_same
-from tracejit.codegen.support.allocator import Place, block_address, kept_bytes
+from tracejit.codegen.support.allocator import block_address, kept_bytes
+from tracejit.link.places import Place
 
 pytestmark = pytest.mark.usefixtures("never_eager")
 

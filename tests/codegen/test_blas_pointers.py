@@ -10,6 +10,8 @@ import pytest
 
 from tracejit.codegen.llvm.engine import compile_module, load_object, object_code
 from tracejit.codegen.support import blas
+from tracejit.link import blas as routines
+from tracejit.link import shared
 
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
@@ -206,20 +208,20 @@ def test_potrf_is_numpys_cholesky(code: str, n: int) -> None:
 def scipy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Routines as where NumPy's library exports nothing."""
     pytest.importorskip("scipy.linalg")
-    caches = (blas.routine, blas._library)
-    for cache in caches:
-        cache.cache_clear()
-    monkeypatch.setattr(blas, "_of_numpy", lambda name: None)
+    routines.routine.cache_clear()
+    blas._known_ir.cache_clear()
+    monkeypatch.setattr(shared, "_LIBRARIES", {})
+    monkeypatch.setattr(routines, "_of_numpy", lambda name: None)
     yield
-    for cache in caches:
-        cache.cache_clear()
+    routines.routine.cache_clear()
+    blas._known_ir.cache_clear()
 
 
 @pytest.mark.usefixtures("scipy_only")
 @pytest.mark.parametrize("code", DTYPES)
 def test_scipys_pointers_agree(code: str) -> None:
     dtype = DTYPES[code]
-    found = blas.routine("dgemm")
+    found = routines.routine("dgemm")
     assert found is not None and (found.int_bits, found.convention) == (32, "fortran")
     gemm, tolerance = function(f"tj_gemm_{code}"), 100 * float(np.finfo(dtype).eps)
     for m, n, k in itertools.product((0, 1, 2, 9), repeat=3):
@@ -301,21 +303,21 @@ def test_lapack_helpers_are_of_double_precision_like_numpy_linalg() -> None:
     promoted = np.linalg.inv(single.astype(np.float64)).astype(np.float32)
     same_bits(np.linalg.inv(single), promoted)
     assert {n for n in blas.HELPERS if "gesv" in n} == {"tj_gesv_f64", "tj_gesv_c128"}
-    assert blas.routine("sgesv") is not None
+    assert routines.routine("sgesv") is not None
 
 
 def test_what_is_not_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
-        blas.routine("dgels")
+        routines.routine("dgels")
     with pytest.raises(KeyError):
         blas.helper_ir("tj_gemm_f16")
-    for cache in (blas.routine, blas._library):
+    for cache in (routines.routine, blas._known_ir):
         cache.cache_clear()
-    monkeypatch.setattr(blas, "_of_numpy", lambda name: None)
-    monkeypatch.setattr(blas, "_of_scipy", lambda name: None)
+    monkeypatch.setattr(shared, "_LIBRARIES", {})
+    monkeypatch.setattr(routines, "_of_numpy", lambda name: None)
+    monkeypatch.setattr(routines, "_of_scipy", lambda name: None)
     assert [blas.helper_address(name) for name in blas.HELPERS] == [None] * len(blas.HELPERS)
-    assert list(blas.symbols()) == [] and "dgemm" not in blas.symbols()
-    for cache in (blas.routine, blas._library):
+    for cache in (routines.routine, blas._known_ir):
         cache.cache_clear()
 
 
@@ -336,7 +338,6 @@ def test_a_program_calls_a_helper() -> None:
     program = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
     assert program(library.address("program"))(ctypes.addressof(given), out.ctypes.data) == 0
     assert out[0] == 14.0
-    assert blas.symbols()["ddot"] == getattr(blas.routine("ddot"), "address", None)
 
 
 def test_a_helper_can_be_linked_on_its_own() -> None:

@@ -15,11 +15,11 @@ from tracejit.codegen.llvm.engine import (
     assembly,
     compile_module,
     host_target,
-    libm_address,
     load_object,
     object_code,
     optimized_text,
 )
+from tracejit.link.finding import c_address
 
 pytestmark = pytest.mark.llvm_anew
 
@@ -84,7 +84,7 @@ def test_symbols_win_over_libm() -> None:
       ret double %y
     }
     """
-    library = compile_module(text, {"sin": libm_address("cos")}, ["f"])
+    library = compile_module(text, {"sin": c_address("cos")}, ["f"])
     assert DOUBLE(library.address("f"))(0.5) == math.cos(0.5)
 
 

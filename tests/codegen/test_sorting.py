@@ -12,8 +12,8 @@ import tracejit
 from tests.support.compare import assert_same
 from tests.support.layouts import LAYOUTS
 from tracejit.codegen.program import sorting
-from tracejit.codegen.support.sorting import sort_address
 from tracejit.ir.types import DTYPES
+from tracejit.link.sorts import sort_address
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -94,9 +94,9 @@ def test_operands_stay_as_they_are() -> None:
 )
 @pytest.mark.parametrize("positions", [False, True])
 def test_every_dtype_has_a_loop(positions: bool) -> None:
-    for dtype in DTYPES:
+    for dtype in DTYPES.values():
         for keep in (False, True):
-            assert sort_address(dtype, positions, keep)
+            assert sort_address(dtype.str, positions, keep)
 
 
 def test_without_a_loop_numpy_is_called(monkeypatch: pytest.MonkeyPatch) -> None:

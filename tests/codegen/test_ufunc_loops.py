@@ -10,7 +10,7 @@ import pytest
 
 import tracejit
 from tests.support.compare import assert_same
-from tracejit.codegen.support.ufunc_loops import loop_of
+from tracejit.link.ufunc_loops import loop_of
 
 NORMS = (None, "backward", "ortho", "forward")
 TRANSFORMS = (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)

@@ -23,7 +23,7 @@ from tests.ops.native_op_cases import special
 from tests.ops.op_parity import parity_bound, tolerance, zeros_are_open
 from tests.ops.op_references import REFERENCES
 from tests.support.compare import assert_same
-from tracejit.codegen.llvm.engine import compile_module, host_target, libm_address
+from tracejit.codegen.llvm.engine import compile_module, host_target
 from tracejit.codegen.llvm.lanes import Lanes, bits, from_memory, memory_type, to_memory
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.scalar.booleans import BOOLEAN
@@ -34,6 +34,7 @@ from tracejit.codegen.vector_math.define import PARTS
 from tracejit.codegen.vector_math.evaluate import evaluate
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, dtype_name
+from tracejit.link.finding import c_address
 
 __all__ = ["ScalarCase", "check_scalar", "scalar_cases"]
 
@@ -93,7 +94,7 @@ def _c_function(name: str) -> Callable[..., Array]:
     """The C library's function of doubles; of narrower operands its result is rounded."""
     arity = 2 if name in ("atan2", "hypot", "pow") else 1
     kind = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)
-    function = kind(libm_address(name))
+    function = kind(c_address(name))
 
     def call(*args: Array) -> Array:
         rows = zip(*(x.astype(float) for x in args), strict=True)

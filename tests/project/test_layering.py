@@ -20,6 +20,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
         ("locks", "methods", "placing", "shown", "sparse", "spelling", "tensor_files"),
         ("config", "errors", "forms", "library_names", "own_attributes"),
+        ("link",),
         ("ir",),
         ("ops",),
         ("loops",),
@@ -63,6 +64,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
+        ("entries",),
         ("call", "options", "pickling", "report", "tracebacks"),
         ("native",),
         ("nesting",),

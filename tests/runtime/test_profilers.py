@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.runtime.native.profiled import is_debugger
+from tracejit.runtime.entries.profiled import is_debugger
 
 ROOT = Path(__file__).resolve().parents[2]
 X = np.linspace(0.0, 1.0, 50)

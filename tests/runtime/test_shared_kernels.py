@@ -19,6 +19,7 @@ import tracejit
 from tracejit import config
 from tracejit.codegen.support import blas
 from tracejit.codegen.support.threads import pool_address
+from tracejit.link import blas as routines
 
 pytestmark = pytest.mark.skipif(pool_address() is None, reason="no pool of threads here")
 
@@ -243,7 +244,7 @@ def test_convolutions_have_the_same_bits_for_any_number_of_threads():
 
 
 def test_blas_has_its_threads_back_after_a_call():
-    multiarray, _ = blas._numpy_libraries()
+    multiarray, _ = routines._numpy_libraries()
     get = getattr(multiarray, "scipy_openblas_get_num_threads64_", None)
     if get is None:
         pytest.skip("NumPy has another BLAS")

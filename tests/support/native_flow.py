@@ -10,11 +10,11 @@ import numpy as np
 
 from tracejit.codegen.llvm.engine import Library, compile_module, host_target
 from tracejit.codegen.program.emit import InputSlot, Program, emit_program
-from tracejit.codegen.support.pending_exception import take_pending
 from tracejit.ir.dims import evaluate, symbol
 from tracejit.ir.evaluate import bind_sizes
 from tracejit.ir.graph import Graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.link.pending_exception import take_pending
 from tracejit.passes.manager import run_passes
 
 __all__ = ["NativeGraph"]

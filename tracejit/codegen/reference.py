@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.llvm.engine import HostTarget, libm_address
+from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 from tracejit.codegen.vector_math.evaluate import evaluate
@@ -46,6 +46,7 @@ from tracejit.ir.kernel import (
 from tracejit.ir.op import OPS
 from tracejit.ir.text.print import TextLine
 from tracejit.ir.types import DTYPES
+from tracejit.link.finding import c_address
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.numpy_formulas import UNIFORM_POWERS
 from tracejit.ops.host.special import special_op
@@ -331,7 +332,7 @@ def _libm(name: str) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         function = ctypes.CFUNCTYPE(*(ctypes.c_double for _ in (*args, None)))
-        return type(args[0])(function(libm_address(name))(*map(float, args)))
+        return type(args[0])(function(c_address(name))(*map(float, args)))
 
     return call
 

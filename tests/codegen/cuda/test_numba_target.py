@@ -27,10 +27,10 @@ from tracejit.codegen.cuda.compile import compile_ptx
 from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, SOURCES, VECTORS
 from tracejit.codegen.cuda.numba_target import numba_namespace
 from tracejit.codegen.cuda.python_builder import printed
-from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.vector_math.define import PARTS
 from tracejit.codegen.vector_math.evaluate import evaluate
 from tracejit.ir.types import DTYPES
+from tracejit.link.finding import c_address
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 llvm: Any = pytest.importorskip("llvmlite.binding", reason="llvmlite is not installed")
@@ -109,7 +109,7 @@ define internal float @from_half(i16 %x) {
         llvm.initialize_native_asmprinter()
         for stem in INSTRUCTIONS.values():
             for name in (stem, f"{stem}f"):
-                llvm.add_symbol(f"__nv_{name}", libm_address(name))
+                llvm.add_symbol(f"__nv_{name}", c_address(name))
         module = self._module(self._HALF.replace("internal", ""))
         for text in library.llvm_strs:
             module.link_in(self._module(text))

@@ -18,7 +18,7 @@ import numpy as np
 
 import tracejit
 from tracejit.codegen.llvm import engine
-from tracejit.codegen.support.allocator import Place
+from tracejit.link.places import Place
 
 X = np.linspace(0.0, 1.0, 50_000)
 TEXT = """

@@ -17,7 +17,7 @@ from tracejit.api import jit
 from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
-from tracejit.codegen.support.blas import ROUTINES, routine
+from tracejit.link.blas import ROUTINES, routine
 from tracejit.runtime import native
 from tracejit.spelling import no_such
 

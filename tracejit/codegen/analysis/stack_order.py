@@ -8,7 +8,6 @@ By forward data flow: `_at_end` are, for one name, the tokens whose stack is wha
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
+from tracejit.link.places import Word
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.stack import StackNew, record_form, record_of
@@ -30,7 +30,7 @@ class StackUse:
 
     name: str
     records: tuple[Dim, ...]
-    _taken: ctypes.c_int64 = field(default_factory=ctypes.c_int64)
+    _taken: Word = field(default_factory=Word)
 
     @property
     def taken_bytes(self) -> int:
@@ -40,7 +40,7 @@ class StackUse:
     @property
     def address(self) -> int:
         """Where the program notes that number."""
-        return ctypes.addressof(self._taken)
+        return self._taken.address
 
     def __str__(self) -> str:
         sizes = " or ".join(map(str, self.records)) or "0"

@@ -17,9 +17,9 @@ import numpy as np
 from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, LIBRARY, SOURCES, VECTORS, source
 from tracejit.codegen.cuda.device_functions import TYPES as TYPE_NAMES
 from tracejit.codegen.cuda.python_builder import Printed
-from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.ir.fma import fma
+from tracejit.link.finding import c_address
 from tracejit.locks import once
 
 __all__ = ["simulated_function", "simulated_namespace"]
@@ -99,7 +99,7 @@ def _atomic(operation: Callable[[Any, Any], Any]) -> _Function:
 def _libm(name: str) -> _Function:
     @lru_cache(maxsize=1)
     def function(count: int) -> Any:
-        return ctypes.CFUNCTYPE(*[ctypes.c_double] * (count + 1))(libm_address(name))
+        return ctypes.CFUNCTYPE(*[ctypes.c_double] * (count + 1))(c_address(name))
 
     return lambda *args: np.float64(function(len(args))(*map(float, args)))
 

@@ -19,7 +19,6 @@ from tracejit.locks import short_lock
 
 __all__ = [
     "alone",
-    "declared",
     "link",
     "machine_code",
     "optimize",
@@ -87,12 +86,6 @@ def with_module(ir_text: str, triple: str, layout: str, use: Callable[[Any], _T]
             ffi.lib.LLVMPY_ContextDispose(context)
 
     return alone(work)
-
-
-def declared(module: Any) -> tuple[str, ...]:
-    """The names that a module uses and does not define."""
-    values = [*module.functions, *module.global_variables]
-    return tuple(v.name for v in values if v.is_declaration and not v.name.startswith("llvm."))
 
 
 def print_module(module: Any) -> str:

@@ -12,9 +12,7 @@ time.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import itertools
-import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,11 @@ from typing import Any, TypeVar
 
 from tracejit import config
 from tracejit.codegen.llvm.debug_info import assembly_places
-from tracejit.codegen.llvm.handles import Handle, handle
+from tracejit.link.elf import lay_out
+from tracejit.link.finding import c_address
+from tracejit.link.handles import Handle, handle
+from tracejit.link.image import Image, LinkError
+from tracejit.link.loader import Loaded, load, supported
 from tracejit.locks import once
 
 __all__ = [
@@ -33,7 +35,6 @@ __all__ = [
     "assembly",
     "compile_module",
     "host_target",
-    "libm_address",
     "load_object",
     "located_assembly",
     "object_code",
@@ -42,6 +43,8 @@ __all__ = [
 
 _T = TypeVar("_T")
 
+#: Numbers of libraries.
+_NAMES = itertools.count()
 #: Between the modules of one text, which see each other's functions.
 PARTS = "\n; ---- module ----\n"
 #: LLVM's level for modules with loops over single elements.
@@ -152,7 +155,6 @@ class _Compiler:
         options = llvm.create_pipeline_tuning_options(speed_level=_LOOP_LEVEL)
         options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
         self.loop_builder = llvm.create_pass_builder(self.machine, options)
-        self.names = itertools.count()
         builders = (self.builder, self.cleaner, self.loop_builder)
         for kept in (self.machine, self.glue_machine, self.jit, *builders):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -183,7 +185,11 @@ def _compiler() -> _Compiler:
 class Library:
     """Linked machine code. It is unloaded when the last reference to this object dies."""
 
-    __slots__ = ("__weakref__", "_addresses", "_code", "_keep", "name", "size")
+    __slots__ = ("__weakref__", "_addresses", "_code", "_keep", "made_of", "name", "size")
+
+    #: The image and the addresses of its imports, for whoever writes it into a file and then
+    #: clears this; no image where LLVM has linked it.
+    made_of: tuple[Image | None, dict[str, int]] | None
 
     def __init__(
         self, name: str, code: Handle, addresses: Mapping[str, int], keep: Any, size: int
@@ -193,6 +199,7 @@ class Library:
         self._code = code
         self._addresses = dict(addresses)
         self._keep = keep
+        self.made_of = None
 
     def address(self, symbol: str) -> int:
         """The address of an exported symbol. Raises KeyError if it was not exported."""
@@ -202,15 +209,16 @@ class Library:
         return f"<Library {self.name}: {', '.join(sorted(self._addresses))}>"
 
 
-def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> tuple[bytes, tuple[str, ...]]:
-    """Object code and the names that it leaves undefined."""
+def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> bytes:
+    """Object code."""
     compiler = _compiler()
     machine = compiler.glue_machine if glue else compiler.machine
-    return compiler.with_module(
-        ir_text,
-        simplifycfg and not glue,
-        lambda module: (compiler.api.machine_code(machine, module), compiler.api.declared(module)),
-    )
+
+    def machine_code(module: Any) -> bytes:
+        made: bytes = compiler.api.machine_code(machine, module)
+        return made
+
+    return compiler.with_module(ir_text, simplifycfg and not glue, machine_code)
 
 
 def _parts(ir_text: str) -> list[str]:
@@ -241,19 +249,7 @@ def compile_module(
     modules = [_emit(part, simplifycfg) for part in _parts(ir_text)] if ir_text else []
     if glue:
         modules.append(_emit(glue, simplifycfg, glue=True))
-    undefined = {name for _, names in modules for name in names}
-    bound = dict(symbols)
-    for name in undefined - bound.keys():
-        if (address := _libm_symbol(name)) is not None:
-            bound[name] = address
-    try:
-        return load_object([code for code, _ in modules], bound, exports, keep=keep, shown=shown)
-    except CompileError as error:
-        # Some of these may be what the other module defines.
-        unbound = sorted(undefined - bound.keys())
-        if not unbound:
-            raise
-        raise CompileError(f"{error}; no address was given for {', '.join(unbound)}") from error
+    return load_object(modules, symbols, exports, keep=keep, shown=shown)
 
 
 def load_object(
@@ -269,22 +265,52 @@ def load_object(
     Raises CompileError if a symbol has no address.
     """
     objects = [code] if isinstance(code, bytes) else list(code)
-    compiler = _compiler()
-    _libm()  # Its functions must be visible to the JIT's search of the process.
     for symbol, address in symbols.items():
         if not address:
             raise CompileError(f"symbol {symbol} has no address")
-    name = f"tracejit.{next(compiler.names)}"
-    try:
-        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
-    except RuntimeError as error:
-        raise CompileError(f"cannot link: {error}") from error
-    linked = handle(lambda: compiler.api.unload(tracker))
+    number = next(_NAMES)
+    name = f"tracejit.{number}"
+    if supported():
+        image, bound, code_in_memory = _laid_out(objects, symbols, exports)
+        addresses = {symbol: code_in_memory.address(symbol) for symbol in image.exports}
+        linked: Any = code_in_memory
+    else:
+        image, bound = None, {}
+        linked, addresses = _linked(name, objects, symbols, exports)
     if how := config.perf():
         from tracejit.codegen.llvm.perf import note_code
 
         note_code(how, objects, addresses, shown)
-    return Library(name, linked, addresses, keep, sum(map(len, objects)))
+    library = Library(name, linked, addresses, keep, sum(map(len, objects)))
+    library.made_of = image, bound
+    return library
+
+
+def _laid_out(
+    objects: Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str]
+) -> tuple[Image, dict[str, int], Loaded]:
+    """The image of object files, the addresses of its imports, and the image in memory."""
+    try:
+        image = lay_out(objects, list(exports))
+        bound = {name: symbols.get(name) or c_address(name) for name in image.imports}
+        return image, bound, load(image, list(bound.values()))
+    except KeyError as error:
+        raise CompileError(f"cannot link: symbol {error.args[0]} is nowhere") from error
+    except LinkError as error:
+        raise CompileError(f"cannot link: {error}") from error
+
+
+def _linked(
+    name: str, objects: Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str]
+) -> tuple[Handle, dict[str, int]]:
+    """What keeps object code in memory that LLVM has linked, and the addresses of its exports."""
+    compiler = _compiler()
+    c_address("exp")  # What else there is of the kind becomes visible to the JIT's search.
+    try:
+        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
+    except RuntimeError as error:
+        raise CompileError(f"cannot link: {error}") from error
+    return handle(lambda: compiler.api.unload(tracker)), addresses
 
 
 def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -> bytes:
@@ -292,7 +318,7 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
 
     Raises CompileError if LLVM refuses it.
     """
-    return _emit(ir_text, simplifycfg, glue)[0]
+    return _emit(ir_text, simplifycfg, glue)
 
 
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
@@ -324,32 +350,3 @@ def optimized_text(ir_text: str) -> str:
     compiler = _compiler()
     parts = _parts(ir_text)
     return "\n".join(compiler.with_module(p, True, compiler.api.print_module) for p in parts)
-
-
-@once
-def _libm() -> ctypes.CDLL:
-    """A handle that resolves the C mathematics library, made visible to the whole process."""
-    if sys.platform == "win32":
-        return ctypes.CDLL("ucrtbase")
-    if sys.platform == "darwin":
-        return ctypes.CDLL("/usr/lib/libSystem.B.dylib", mode=ctypes.RTLD_GLOBAL)
-    # glibc's names first: find_library starts a compiler or ldconfig to answer.
-    for name in ("libm.so.6", f"libc.musl-{platform.machine()}.so.1"):
-        try:
-            return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-        except OSError:
-            continue
-    return ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
-
-
-def _libm_symbol(name: str) -> int | None:
-    function = getattr(_libm(), name, None)
-    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
-
-
-def libm_address(name: str) -> int:
-    """The address of a function of the C mathematics library. Raises KeyError if it has none."""
-    address = _libm_symbol(name)
-    if address is None:
-        raise KeyError(name)
-    return address

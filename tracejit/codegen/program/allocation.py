@@ -17,6 +17,7 @@ from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_name, type_sizes
+from tracejit.link.addresses import address_of
 
 __all__ = ["emit_new_array", "is_made_late"]
 
@@ -93,7 +94,7 @@ def _call_maker(
     descr = f"tj_{dtype_name(t.dtype)}"
     if descr not in e.symbols:
         e.module.add_global(descr, "external global i8")
-        e.symbols[descr] = id(t.dtype)
+        e.symbols[descr] = address_of(t.dtype)
         e.keep.append(t.dtype)
     e.module.declare("tj_late_array", "ptr", ["ptr", "i32", "ptr", "ptr", "i32", "ptr"])
     e.symbols["tj_late_array"] = maker

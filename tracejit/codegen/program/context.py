@@ -6,7 +6,6 @@ them. The program is one native function `i32 program(ptr in, ptr out)` in a mod
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,14 +26,16 @@ from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.program.timing import Timers
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
-from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
-from tracejit.codegen.support.python_calls import call_address, no_memory
+from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, block_address
+from tracejit.codegen.support.python_calls import call_address
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import For, Kernel, Var
 from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
-from tracejit.locks import once
+from tracejit.link.addresses import address_of
+from tracejit.link.finding import c_address
+from tracejit.link.places import Place, no_memory
 from tracejit.ops.array.elementwise import Element, parts_dtype
 
 __all__ = ["Pointers", "ProgramContext"]
@@ -43,13 +44,6 @@ __all__ = ["Pointers", "ProgramContext"]
 _MOST_STAGES = 16
 #: Bytes of the stack for what kernels hand on to each other.
 _STACK = 64 * 1024
-
-
-@once
-def _c_library() -> dict[str, int]:
-    lib = ctypes.CDLL(None)
-    names = ("memcpy", "malloc", "free")
-    return {n: ctypes.cast(getattr(lib, n), ctypes.c_void_p).value or 0 for n in names}
 
 
 class Pointers(Protocol):
@@ -189,7 +183,7 @@ class ProgramContext:
     def declare(self, name: str, result: str, args: Sequence[str]) -> None:
         """Declare a function of the C library."""
         self.module.declare(name, result, args)
-        self.symbols[name] = _c_library()[name]
+        self.symbols[name] = c_address(name)
 
     def call_block(self, name: str, arguments: str) -> str:
         """Call one of the functions that take blocks of memory and give them back."""
@@ -206,7 +200,7 @@ class ProgramContext:
         """A call of Python; the register of how it ended: see `support/python_calls.py`."""
         self.keep.append(function)
         name = self.fresh("function")
-        self.symbols[name] = id(function)
+        self.symbols[name] = address_of(function)
         self.module.add_global(name, "external global i8")
         self.symbols["tj_call"] = call_address()
         self.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
@@ -217,6 +211,7 @@ class ProgramContext:
 
     def place(self) -> str:
         """Where an allocation leaves its block for the next call: one for each in the code."""
+        block_address("tj_empty")
         name, place = self.fresh("kept"), Place()
         self.module.add_global(name, "external global ptr")
         self.symbols[name] = place.address

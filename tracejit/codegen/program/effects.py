@@ -22,12 +22,12 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host.arrays import array_at
 from tracejit.codegen.program.host.calls import slot_count
-from tracejit.codegen.support.pending_exception import raised_at, set_pending
 from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
+from tracejit.link.pending_exception import raised_at, set_pending
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.ops.control.templates import renderer
 

@@ -25,6 +25,7 @@ from tracejit.errors import TraceError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
+from tracejit.link.addresses import Address, This
 from tracejit.ops.array.creation import BindSize, Constant
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.array.items import WriteItem
@@ -112,7 +113,7 @@ def _constant(e: ProgramContext, node: Node) -> None:
     array = node.attrs["value"].array
     name = e.fresh("const")
     e.module.add_global(name, "external global i8")
-    e.symbols[name] = array.ctypes.data
+    e.symbols[name] = Address(array.ctypes.data, This("bytes", array))
     e.keep.append(array)
     e.pointer[out] = f"@{name}"
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
-from tracejit import config
 from tracejit.codegen.kernel.work import LEAST_WORK, shared_loop
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.scalar.functions import emit_dim
 from tracejit.codegen.support.threads import pool_address
 from tracejit.ir.dims import Dim, total
 from tracejit.ir.kernel import For, Kernel
+from tracejit.link.finding import thread_word
 
 __all__ = ["call_in_parts"]
 
@@ -64,7 +64,7 @@ def call_in_parts(
     align, fb = e.emit_once(kernel, loop), e.fb
     e.module.declare("tj_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64"])
     e.module.add_global("tj_threads", "external global i64")
-    e.symbols |= {"tj_parallel": pool, "tj_threads": config.thread_word(e.threads)}
+    e.symbols |= {"tj_parallel": pool, "tj_threads": thread_word(e.threads)}
     n = emit_dim(fb, loop.size, sizes)
     several, shared, alone, after = map(fb.fresh_label, ("several", "shared", "alone", "after"))
     for d, test in ((work, f"sge {LEAST_WORK}"), (room, f"sle {_ROOM}")):

@@ -16,9 +16,9 @@ from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.host.calls import slot_count
-from tracejit.codegen.support.python_calls import python_address
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.link.finding import python_address
 from tracejit.ops.control.recursion import RecursiveCall
 
 __all__ = [

@@ -16,10 +16,10 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.views import dense
 from tracejit.codegen.support.routines import array_of
-from tracejit.codegen.support.sorting import sort_address
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node
 from tracejit.ir.types import c_order, dtype_name
+from tracejit.link.sorts import sort_address
 from tracejit.ops.array.sorting import ArgSort
 
 __all__ = ["emit_places", "emit_sort"]
@@ -72,7 +72,7 @@ def emit_sort(e: ProgramContext, node: Node) -> bool:
     positions = isinstance(node.op, ArgSort)
     stable = bool(node.attrs.get("stable"))
     dtype = dtype_name(t.dtype)
-    address = sort_address(dtype, positions, stable)
+    address = sort_address(t.dtype.str, positions, stable)
     if address is None:
         return False
     name = f"tj_{'argsort' if positions else 'sort'}_{dtype}{'_stable' * stable}"

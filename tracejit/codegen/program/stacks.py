@@ -27,11 +27,11 @@ from tracejit.codegen.llvm.lanes import store_element
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array, copy_elements
 from tracejit.codegen.program.scalars import part_dtypes
-from tracejit.codegen.support.python_calls import no_memory
 from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.link.places import no_memory
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of
 

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.routines import array_of
-from tracejit.codegen.support.ufunc_loops import Loop, loop_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.link.finding import c_address
+from tracejit.link.ufunc_loops import Loop, loop_of
 from tracejit.ops.host.loops import LoopCall, core_names, loop_call
 
 __all__ = ["emit_loops"]
@@ -209,7 +209,7 @@ class _LoopWriter:
             name = self.e.fresh("loop")
             self.e.module.add_global(name, "external global i8")
             self.e.symbols[name] = loop.address
-            names.append((f"@{name}", f"inttoptr (i64 {loop.data} to ptr)"))
+            names.append((f"@{name}", self._data(loop)))
         if len(names) == 1:
             return names[0]
         odd = self.fb.emit(f"icmp ne i64 {index}, 0")
@@ -218,6 +218,15 @@ class _LoopWriter:
             self.fb.emit(f"select i1 {odd}, ptr {other}, ptr {even}"),
             self.fb.emit(f"select i1 {odd}, ptr {other_data}, ptr {even_data}"),
         )
+
+    def _data(self, loop: Loop) -> str:
+        """What a loop is given besides its operands."""
+        if not loop.data:
+            return "null"
+        name = self.e.fresh("loop_data")
+        self.e.module.add_global(name, "external global i8")
+        self.e.symbols[name] = loop.data
+        return f"@{name}"
 
     def _each(
         self, function: tuple[str, str], operands: Sequence[_Operand], sizes: Sequence[str]
@@ -270,7 +279,7 @@ class _LoopWriter:
 
     def _flag(self, name: str, result: str) -> str:
         self.e.module.declare(name, result, ["i32"])
-        self.e.symbols[name] = libm_address(name)
+        self.e.symbols[name] = c_address(name)
         return self.fb.emit(f"call {result} @{name}(i32 {_INVALID})")
 
     def _words(self, values: Sequence[str]) -> str:

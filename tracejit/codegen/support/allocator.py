@@ -26,13 +26,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.codegen.llvm.handles import handle
-from tracejit.locks import once
+from tracejit.link.addresses import Address
+from tracejit.link.places import ALLOCATOR
+from tracejit.link.shared import shared
 
-__all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "Place", "block_address", "kept_bytes"]
+__all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "block_address", "kept_bytes"]
 
 #: name -> result and parameter types.
 BLOCK_FUNCTIONS: dict[str, tuple[str, list[str]]] = {
@@ -259,39 +259,21 @@ define internal void @tj_advise(i64 %page, i64 %length) {
 _NO_ADVICE = "define internal void @tj_advise(i64 %page, i64 %length) {\n  ret void\n}\n"
 
 
-@once
-def _library() -> Library:
+def _compiled() -> Library:
     text = _TEXT + (_ADVISE if sys.platform == "linux" else _NO_ADVICE)
     return load_object(
         object_code(text, glue=True), {}, [*BLOCK_FUNCTIONS, "tj_empty", "tj_kept_bytes"]
     )
 
 
-def block_address(name: str) -> int:
+def block_address(name: str) -> Address:
     """The address of a function of `BLOCK_FUNCTIONS`, compiled once a process.
 
     Raises KeyError for an unknown one.
     """
-    return _library().address(name)
+    return shared(ALLOCATOR, _compiled).address(name)
 
 
 def kept_bytes() -> int:
     """How many bytes of blocks are held for later calls now, by all programs of the process."""
     return ctypes.c_int64.from_address(block_address("tj_kept_bytes")).value
-
-
-@once
-def _empty() -> Callable[[int], None]:
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(block_address("tj_empty"))
-
-
-class Place:
-    """Where one allocation of a program leaves its block for the next call; emptied at its death.
-
-    `address` is that of the pointer. Whoever runs code that uses it keeps this object.
-    """
-
-    def __init__(self) -> None:
-        held, empty = ctypes.c_void_p(), _empty()
-        self.address = ctypes.addressof(held)
-        self._block = handle(lambda: empty(ctypes.addressof(held)))

@@ -41,149 +41,23 @@ c128: `numpy.linalg` casts single precision to double and back.
 
 from __future__ import annotations
 
-import ctypes
-import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
-
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.codegen.support.blas_calls import PREFIXES
 from tracejit.codegen.support.blas_text import HELPERS, helper_text, narrow_product_text
-from tracejit.codegen.support.capsules import pointer_in
 from tracejit.codegen.support.shared_products import product_text, serial_blas
+from tracejit.link.addresses import Address
+from tracejit.link.blas import Routine, routine, threads_function
+from tracejit.link.shared import Shared, shared
 from tracejit.locks import once
 
 __all__ = [
     "HELPERS",
-    "Routine",
     "declaration",
     "guard_symbols",
     "helper_address",
     "helper_ir",
-    "routine",
-    "symbols",
 ]
 
-_BLAS_REAL = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dot")
-_BLAS_COMPLEX = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dotu")
-_LAPACK = ("gesv", "potrf", "getrf", "getri")
-#: Every routine by its BLAS name, such as "dgemm" or "zdotu".
-ROUTINES = tuple(
-    prefix + name
-    for prefix in PREFIXES.values()
-    for name in (*(_BLAS_REAL if prefix in "sd" else _BLAS_COMPLEX), *_LAPACK)
-)
-
-
-@dataclass(frozen=True)
-class Routine:
-    """A routine of a library: the width of its integers, and whether it is CBLAS or Fortran."""
-
-    name: str
-    address: int
-    int_bits: int
-    convention: Literal["cblas", "fortran"]
-
-
-#: How libraries spell `cblas_dgemm` and `dgesv_`: a format for each, and the integers' bits.
-#: NumPy's wheels have OpenBLAS under the first spelling, or Accelerate under the second.
-_SPELLINGS = (
-    ("scipy_cblas_{}64_", "scipy_{}_64_", 64),
-    ("cblas_{}$NEWLAPACK$ILP64", "{}$NEWLAPACK$ILP64", 64),
-    ("cblas_{}64_", "{}_64_", 64),
-    ("scipy_cblas_{}", "scipy_{}_", 32),
-    ("cblas_{}", "{}_", 32),
-)
-
-
 _GUARDS = ("tj_blas_enter", "tj_blas_leave")
-#: How OpenBLAS spells the functions for the number of its threads.
-_THREADS = (
-    "scipy_openblas_{}_num_threads64_",
-    "openblas_{}_num_threads64_",
-    "scipy_openblas_{}_num_threads",
-    "openblas_{}_num_threads",
-)
-
-
-@once
-def _numpy_libraries() -> tuple[ctypes.CDLL, ctypes.CDLL]:
-    """NumPy's two extensions: looking a name up in them also searches what they are linked to."""
-    modules = ("numpy._core._multiarray_umath", "numpy.linalg._umath_linalg")
-    multiarray, linalg = (ctypes.CDLL(importlib.import_module(name).__file__) for name in modules)
-    return multiarray, linalg
-
-
-def _address(library: ctypes.CDLL, symbol: str) -> int | None:
-    function = getattr(library, symbol, None)
-    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
-
-
-def _of_numpy(name: str) -> Routine | None:
-    try:
-        multiarray, linalg = _numpy_libraries()
-    except OSError:
-        return None
-    is_lapack = name[1:] in _LAPACK
-    base = name + "_sub" if name.endswith("dotu") else name
-    for cblas, fortran, bits in _SPELLINGS:
-        # A spelling counts only as a whole: parts of two libraries are never mixed.
-        if _address(multiarray, cblas.format("dgemm")) is None:
-            continue
-        address = (
-            _address(linalg, fortran.format(name))
-            if is_lapack
-            else _address(multiarray, cblas.format(base))
-        )
-        if address is not None:
-            return Routine(name, address, bits, "fortran" if is_lapack else "cblas")
-    return None
-
-
-def _of_scipy(name: str) -> Routine | None:
-    """SciPy's Cython interface. Complex dot products return structs there and are left out."""
-    if name.endswith("dotu"):
-        return None
-    which = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
-    try:
-        capsules: Mapping[str, Any] = importlib.import_module(f"scipy.linalg.{which}").__pyx_capi__
-    except ImportError:
-        return None
-    capsule = capsules.get(name)
-    return None if capsule is None else Routine(name, pointer_in(capsule), 32, "fortran")
-
-
-@once
-def routine(name: str) -> Routine | None:
-    """A routine by its BLAS name, such as "dgemm", "zdotu" or "sgesv"; None if there is none.
-
-    Raises KeyError for a name that is not in `ROUTINES`.
-    """
-    if name not in ROUTINES:
-        raise KeyError(name)
-    return _of_numpy(name) or _of_scipy(name)
-
-
-class _Addresses(Mapping[str, int]):
-    """Routine name -> address, looked up on demand; a routine that was not found is no key."""
-
-    def __getitem__(self, name: str) -> int:
-        found = routine(name)
-        if found is None:
-            raise KeyError(name)
-        return found.address
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in ROUTINES if routine(name) is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def symbols() -> Mapping[str, int]:
-    """The addresses of all routines that can be found, looked up on demand."""
-    return _Addresses()
 
 
 def declaration(name: str) -> str:
@@ -240,36 +114,36 @@ def guard_symbols() -> dict[str, int]:
     return {} if guard is None else {n: guard.address(n) for n in _GUARDS}
 
 
-@once
-def _serial() -> Library | None:
+def _serial() -> Shared | None:
     """What gives NumPy's BLAS one thread for a while; None for one that cannot be told to."""
-    try:
-        multiarray, _ = _numpy_libraries()
-    except OSError:
-        return None
-    for spelling in _THREADS:
-        get, set_ = (_address(multiarray, spelling.format(x)) for x in ("get", "set"))
-        if get is not None and set_ is not None:
-            return serial_blas(get, set_)
-    return None
+    get, set_ = threads_function("get"), threads_function("set")
+    return None if get is None or set_ is None else serial_blas(get, set_)
 
 
-@once
-def _library(name: str, threads: int | None) -> Library | None:
-    made = helper_ir(name, threads)
+def _library(name: str, threads: int | None) -> Shared | None:
+    made = _known_ir(name, threads)
     if made is None:
         return None
     text, bound = made
-    return load_object(object_code(text, glue=True), bound, [name])
+
+    def compiled() -> Library:
+        return load_object(object_code(text, glue=True), bound, [name])
+
+    return shared(f"{name} {threads}", compiled)
 
 
-def helper_address(name: str, threads: int | None = None) -> int | None:
+@once
+def _known_ir(name: str, threads: int | None) -> tuple[str, dict[str, int]] | None:
+    return helper_ir(name, threads)
+
+
+def helper_address(name: str, threads: int | None = None) -> Address | None:
     """The address of a helper, compiled once a process; None where a routine was not found.
 
     A product is shared by as many threads as are given, or as the process is set to.
 
     Raises KeyError for an unknown helper.
     """
-    shared = name.split("_")[1] in ("product", "gemv", "dot")
-    library = _library(name, threads if shared else None)
+    by_threads = name.split("_")[1] in ("product", "gemv", "dot")
+    library = _library(name, threads if by_threads else None)
     return None if library is None else library.address(name)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-__all__ = ["PREFIXES", "Find", "RoutineCaller"]
+from tracejit.link.blas import PREFIXES
+
+__all__ = ["Find", "RoutineCaller"]
 
 
 class RoutineForm(Protocol):
@@ -18,9 +20,6 @@ class RoutineForm(Protocol):
 
 
 Find = Callable[[str], "RoutineForm | None"]
-
-#: Element type -> the letter of its routines.
-PREFIXES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 
 
 class RoutineCaller:

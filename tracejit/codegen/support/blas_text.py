@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.codegen.support.blas_calls import PREFIXES, Find, RoutineCaller
+from tracejit.codegen.support.blas_calls import Find, RoutineCaller
 from tracejit.codegen.support.lapack_text import LAPACK_SIGNATURES, factor_text
 from tracejit.codegen.support.triangular_text import factored_text, triangular_text
+from tracejit.link.blas import PREFIXES
 
 __all__ = ["HELPERS", "helper_text", "narrow_product_text"]
 

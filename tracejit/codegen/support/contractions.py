@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tracejit import config
 from tracejit.codegen.llvm.engine import Library, host_target, load_object, object_code
 from tracejit.codegen.support.contraction_text import (
     PARAMETERS,
@@ -15,7 +14,9 @@ from tracejit.codegen.support.threads import pool_address
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
 from tracejit.ir.types import DTYPES, ArrayType, dtype_name
-from tracejit.locks import once
+from tracejit.link.addresses import Address
+from tracejit.link.finding import thread_word
+from tracejit.link.shared import Shared, shared
 
 __all__ = [
     "CONTRACTIONS",
@@ -38,18 +39,21 @@ CONTRACTIONS: dict[str, list[str]] = {
 }
 
 
-@once
-def _library(kind: str, threads: int | None) -> Library:
+def _library(kind: str, threads: int | None) -> Shared:
     name, (dtype, wide) = f"tj_contract_{kind}", _KINDS[kind]
-    code = object_code(contraction_text(name, dtype, host_target(), wide))
-    pool = pool_address()
-    # Without a pool there is one thread, and nothing calls it.
-    word = config.thread_word(threads)
-    bound = {"tj_parallel": pool or word, "tj_threads": word}
-    return load_object(code, bound, [name, f"{name}_offsets", f"{name}_shared"])
+
+    def compiled() -> Library:
+        code = object_code(contraction_text(name, dtype, host_target(), wide))
+        pool = pool_address()
+        # Without a pool there is one thread, and nothing calls it.
+        word = thread_word(threads)
+        bound = {"tj_parallel": pool or word, "tj_threads": word}
+        return load_object(code, bound, [name, f"{name}_offsets", f"{name}_shared"])
+
+    return shared(f"{name} {threads}", compiled)
 
 
-def contraction_address(name: str, threads: int | None = None) -> int:
+def contraction_address(name: str, threads: int | None = None) -> Address:
     """The address of a function of CONTRACTIONS, compiled once a process.
 
     It is shared by as many threads as are given, or as the process is set to.

@@ -11,15 +11,15 @@ is seen to come: see `place_bytes`.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import time
-from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.codegen.support.pending_exception import raised_at, set_pending
 from tracejit.errors import Where
-from tracejit.locks import once
+from tracejit.link import interrupted
+from tracejit.link.addresses import Address
+from tracejit.link.finding import c_address, python_address
+from tracejit.link.shared import shared
 
 __all__ = ["LIGHT_PERIOD", "place_bytes", "poll_address"]
 
@@ -140,16 +140,9 @@ define internal i64 @tj_nanoseconds() {
 
 def _clock() -> tuple[str, dict[str, int]]:
     if sys.platform == "win32":
-        function: Any = ctypes.WinDLL("kernel32").GetTickCount64
-        return _WINDOWS_CLOCK, {"GetTickCount64": _address(function)}
+        return _WINDOWS_CLOCK, {"GetTickCount64": c_address("GetTickCount64")}
     text = _POSIX_CLOCK.replace("{clock}", str(time.CLOCK_MONOTONIC))
-    return text, {"clock_gettime": _address(ctypes.CDLL(None).clock_gettime)}
-
-
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return address
+    return text, {"clock_gettime": c_address("clock_gettime")}
 
 
 def place_bytes(where: Where | None) -> bytes:
@@ -160,25 +153,15 @@ def place_bytes(where: Where | None) -> bytes:
     return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
-def _interrupted(exception: BaseException, place: bytes) -> None:
-    if place:
-        file, line, function = place.decode("utf-8", "surrogateescape").rsplit("\n", 2)
-        exception = raised_at(exception, Where(file, int(line), function))
-    set_pending(exception)
-
-
-@once
-def _library() -> Library:
-    callback = ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_char_p)(_interrupted)
+def _compiled() -> Library:
     clock, symbols = _clock()
-    symbols |= {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
-    symbols["tj_set_pending"] = _address(callback)
+    symbols |= {name: python_address(name) for name in _PYTHON}
+    symbols["tj_set_pending"] = interrupted.address
     declared = [f"declare {result} @{name}({given})" for name, (result, given) in _PYTHON.items()]
     text = "\n".join([*declared, "declare void @tj_set_pending(ptr, ptr)", clock, _TEXT])
-    names = ["tj_poll"]
-    return load_object(object_code(text, glue=True), symbols, names, keep=callback)
+    return load_object(object_code(text, glue=True), symbols, ["tj_poll"])
 
 
-def poll_address() -> int:
+def poll_address() -> Address:
     """The address of `tj_poll`."""
-    return _library().address("tj_poll")
+    return shared("interrupts", _compiled).address("tj_poll")

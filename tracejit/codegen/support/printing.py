@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tracejit.codegen.support.pending_exception import take_pending
+from tracejit.link.pending_exception import take_pending
 
 __all__ = ["Output", "leave_run", "note_left", "skipping"]
 

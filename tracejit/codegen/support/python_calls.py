@@ -7,17 +7,17 @@ the program must leave. (A ctypes callback would lose it on the way in or out.)
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.codegen.support.pending_exception import PENDING
-from tracejit.locks import once
+from tracejit.link import pending_exception
+from tracejit.link.addresses import Address, address_of
+from tracejit.link.finding import object_address, python_address
+from tracejit.link.shared import shared
 
 __all__ = [
-    *("BAIL", "DONE", "LEAVE", "call_address", "load_python_text", "no_memory"),
-    "python_address",
+    *("BAIL", "DONE", "LEAVE", "call_address", "load_python_text"),
 ]
 
 #: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
@@ -76,13 +76,6 @@ done:
 """  # noqa: E501
 
 
-def python_address(name: str) -> int:
-    """The address of a function of Python's C API."""
-    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    assert address is not None
-    return address
-
-
 def load_python_text(
     text: str, functions: Mapping[str, str], objects: Mapping[str, Any], exports: Sequence[str]
 ) -> Library:
@@ -91,15 +84,15 @@ def load_python_text(
     The GIL's, `PyErr_Fetch`, `Py_DecRef` and `tj_set_pending` are there already.
     """
     called = {**_PYTHON, **functions}
-    symbols = {name: python_address(name) for name in called}
-    symbols.update((name, id(x)) for name, x in {"tj_pending": PENDING, **objects}.items())
+    symbols: dict[str, int] = {name: python_address(name) for name in called}
+    symbols["tj_pending"] = object_address(pending_exception.__name__, "PENDING")
+    symbols |= {name: address_of(x) for name, x in objects.items()}
     declared = [f"declare {t.replace('(', f'@{name}(', 1)}" for name, t in called.items()]
     code = object_code("\n".join([*declared, _SET_PENDING, text]), glue=True)
     return load_object(code, symbols, exports, keep=list(objects.values()))
 
 
-@once
-def _library() -> Library:
+def _compiled() -> Library:
     functions = {
         "PyObject_CallFunction": "ptr (ptr, ptr, ...)",
         "PyLong_AsLongLong": "i64 (ptr)",
@@ -107,11 +100,6 @@ def _library() -> Library:
     return load_python_text(_CALL, functions, {}, ["tj_call"])
 
 
-def call_address() -> int:
+def call_address() -> Address:
     """The address of `tj_call`."""
-    return _library().address("tj_call")
-
-
-def no_memory(a: int, b: int, c: int) -> int:
-    """What a program calls that cannot allocate what it needs. Raises MemoryError."""
-    raise MemoryError
+    return shared("calls of Python", _compiled).address("tj_call")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.capsules import pointer_in
+from tracejit.link.finding import pointer_in
 from tracejit.locks import once
 
 __all__ = [

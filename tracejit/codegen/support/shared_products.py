@@ -12,12 +12,10 @@
 
 from __future__ import annotations
 
-import ctypes
-
-from tracejit import config
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.threads import pool_address
-from tracejit.locks import in_child
+from tracejit.link.finding import thread_word
+from tracejit.link.shared import After, Shared, forget_in_child, shared
 
 __all__ = ["PANEL", "product_text", "serial_blas"]
 
@@ -112,15 +110,17 @@ _PARAMETERS = (
 _KINDS = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i32", "i32", "i64", "i64", "i64")
 
 
-def serial_blas(get: int, set_: int) -> Library:
+def serial_blas(get: int, set_: int) -> Shared:
     """The library of `tj_blas_enter` and `tj_blas_leave`, from addresses of BLAS's functions."""
-    bound = {"threads_of_blas": get, "set_threads_of_blas": set_}
-    names = ["tj_blas_enter", "tj_blas_leave", "tj_blas_forget"]
-    library = load_object(object_code(_GUARD, glue=True), bound, names)
+
+    def compiled() -> Library:
+        bound = {"threads_of_blas": get, "set_threads_of_blas": set_}
+        names = ["tj_blas_enter", "tj_blas_leave", "tj_blas_forget"]
+        return load_object(object_code(_GUARD, glue=True), bound, names)
+
     # A child of a fork is not inside of what another thread was.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    in_child(ctypes.CFUNCTYPE(None)(library.address("tj_blas_forget")))
-    return library
+    after = After(forget_in_child.__module__, forget_in_child.__name__, ("tj_blas_forget",))
+    return shared("threads of BLAS", compiled, after)
 
 
 def product_text(
@@ -132,8 +132,8 @@ def product_text(
     as many as the process is set to; nothing is shared where there is no pool.
     """
     size = _BYTES[dtype]
-    pool, word = pool_address(), config.thread_word(threads)
-    shared = {} if pool is None else {"tj_parallel": pool, "tj_threads": word}
+    pool, word = pool_address(), thread_word(threads)
+    bound: dict[str, int] = {} if pool is None else {"tj_parallel": pool, "tj_threads": word}
     struct = f"{{ {', '.join(_KINDS)} }}"
     names = [p.split()[1] for p in _PARAMETERS.split(", ")]
     fields = list(zip(_KINDS, names, strict=True))
@@ -141,7 +141,7 @@ def product_text(
     lines = [f"declare void @{one}({', '.join(_KINDS)})"]
     if guarded:
         lines += ["declare void @tj_blas_enter()", "declare void @tj_blas_leave()"]
-    if shared:
+    if bound:
         lines += ["declare void @tj_parallel(ptr, ptr, i64, i64, i64)"]
         lines += ["@tj_threads = external global i64", *_part(struct, fields, one, size)]
     enter, leave = (f"  call void @tj_blas_{x}()" if guarded else "" for x in ("enter", "leave"))
@@ -157,7 +157,7 @@ def product_text(
         "guarded:",
         enter,
     ]
-    if shared:
+    if bound:
         lines += [
             "  %same = icmp eq ptr %a, %b",
             f"  %short = icmp slt i64 %work, {_MANY}",
@@ -189,7 +189,7 @@ def product_text(
         lines += ["  br label %alone"]
     lines += ["alone:", f"  call void @{one}({call})", "  br label %done"]
     lines += ["done:", leave, "  ret void", "}", ""]
-    return "\n".join(lines), shared
+    return "\n".join(lines), bound
 
 
 def _part(struct: str, fields: list[tuple[str, str]], one: str, size: int) -> list[str]:

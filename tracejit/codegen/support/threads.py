@@ -18,13 +18,14 @@ hence never enters a job that is over; the caller closes the job and waits for t
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import sys
 from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.locks import in_child, once
+from tracejit.link.addresses import Address
+from tracejit.link.finding import c_address
+from tracejit.link.shared import After, forget_in_child, shared
 
 __all__ = ["pool_address"]
 
@@ -269,10 +270,7 @@ define void @tj_forget() {
 """
 
 
-@once
-def _library() -> Library | None:
-    if not sys.platform.startswith("linux") or platform.machine() not in _MACHINES:
-        return None
+def _compiled() -> Library:
     number, pause = _MACHINES[platform.machine()]
     words: dict[str, Any] = {
         "FUTEX": number,
@@ -288,16 +286,14 @@ def _library() -> Library | None:
     text = _TEXT
     for word, value in words.items():
         text = text.replace(word, str(value))
-    process = ctypes.CDLL(None)
-    found = {s: ctypes.cast(getattr(process, s), ctypes.c_void_p).value or 0 for s in _SYMBOLS}
-    library = load_object(object_code(text, glue=True), found, ["tj_parallel", "tj_forget"])
-    # Workers run this code until the process ends.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-    in_child(ctypes.CFUNCTYPE(None)(library.address("tj_forget")))
-    return library
+    found = {s: c_address(s) for s in _SYMBOLS}
+    return load_object(object_code(text, glue=True), found, ["tj_parallel", "tj_forget"])
 
 
-def pool_address() -> int | None:
+def pool_address() -> Address | None:
     """The address of `tj_parallel`; None where there is no pool."""
-    library = _library()
-    return None if library is None else library.address("tj_parallel")
+    if not sys.platform.startswith("linux") or platform.machine() not in _MACHINES:
+        return None
+    # Workers run this code until the process ends.
+    after = After(forget_in_child.__module__, forget_in_child.__name__, ("tj_forget",))
+    return shared("threads", _compiled, after).address("tj_parallel")

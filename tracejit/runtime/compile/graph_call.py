@@ -32,7 +32,8 @@ from tracejit.runtime.call.entry_spec import (
     Positional,
     ScalarLeaf,
 )
-from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
+from tracejit.runtime.entries.answers import BAIL, MISS
+from tracejit.runtime.native.python_entry import PythonEntry
 
 __all__ = ["CompiledGraph", "fused", "host_nodes", "lower_graph", "run_graph"]
 

@@ -8,29 +8,29 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from tracejit.locks import once, short_lock
+from tracejit.link.shared import Linked
+from tracejit.locks import once
 from tracejit.runtime.call.entry_spec import EntrySpec
-from tracejit.runtime.native.capi import function_addresses
-from tracejit.runtime.native.entry import next_cell, write_entry
-from tracejit.runtime.native.gate import (
-    GATE,
-    PAST,
-    QUIET,
-    ErrorState,
-    compile_gate,
-    reflect_error_state,
+from tracejit.runtime.entries.answers import BAIL, MISS
+from tracejit.runtime.entries.chain import (
+    answer_plainly,
+    append_entry,
+    entry_exports,
+    flat_callable,
+    resume,
+    stand_aside,
 )
-from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
-from tracejit.runtime.native.jit_type import jit_type as _native_type
-from tracejit.runtime.native.plain import LAST, PLAIN, Kind, KindTable, kind_of, tables_work
-from tracejit.runtime.native.profiled import is_debugger, shown
-from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
+from tracejit.runtime.entries.jit_type import JitBase, jit_type
+from tracejit.runtime.entries.profiled import is_debugger
+from tracejit.runtime.native.capi import function_addresses
+from tracejit.runtime.native.entry import write_entry
+from tracejit.runtime.native.gate import QUIET, ErrorState, compile_gate, reflect_error_state
+from tracejit.runtime.native.plain import Kind, KindTable, kind_of, tables_work
+from tracejit.runtime.native.python_entry import PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
 
@@ -43,6 +43,7 @@ __all__ = [
     "answer_plainly",
     "append_entry",
     "available",
+    "compiled_gate",
     "entry_exports",
     "entry_ir",
     "errors_are_quiet",
@@ -57,12 +58,6 @@ __all__ = [
     "tables_work",
     "why_not",
 ]
-
-_WORD = ctypes.sizeof(ctypes.c_void_p)
-
-
-class _Linked(Protocol):
-    def address(self, symbol: str) -> int: ...
 
 
 class _Environment(NamedTuple):
@@ -115,11 +110,6 @@ def entry_ir(spec: EntrySpec, program: str, entry_name: str) -> tuple[str, dict[
     return write_entry(spec, program, entry_name, environment.layout, environment.functions)
 
 
-def entry_exports(entry_name: str) -> tuple[str, str]:
-    """The symbols that the library of an entry must export."""
-    return entry_name, next_cell(entry_name)
-
-
 def late_array_address() -> int:
     """The address of `tj_late_array`, or 0 where native entries are not available."""
     environment = _environment()
@@ -128,149 +118,11 @@ def late_array_address() -> int:
     return array_functions(environment.functions, environment.layout)["tj_late_array"]
 
 
-def jit_type(cls: type[Any]) -> type[Any]:
-    """A class decorator for a subclass of `JitBase`: its instances take native entries.
-
-    Returns `cls` itself where native entries are not available.
-    """
-    return _native_type(cls) if available() else cls
-
-
-_publishing = short_lock()
-
-
-class _Published(NamedTuple):
-    """An entry of a chain, the word that continues it, and what must live as long as it."""
-
-    address: int
-    cell: ctypes.c_size_t
-    keep: Any
-
-
-def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpec) -> None:
-    """Let `obj` answer calls through an entry, after those it has already.
-
-    In a context that is eager, or where floating-point errors do more than warn, `_slow` answers
-    instead. `obj` keeps the library and the spec's objects alive. An
-    entry belongs to one object.
-    Raises TypeError if `obj` takes no native entries, ValueError if it has this one.
-    """
-    address = library.address(entry_name)
-    cell = word_at(library.address(next_cell(entry_name)))
-    gate = _gate(call_offset(obj))
-    with _publishing:
-        if any(published.address == address for published in obj._entries):
-            raise ValueError(f"entry {entry_name} was published before")
-        word = _last_word(obj)
-        obj._entries.append(_Published(address, cell, (library, spec, gate)))
-        if obj._shown is None:
-            obj._shown = shown(obj, _direct(obj))
-        # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
-        cell.value = word.value
-        word.value = address
-        _open(obj)
-
-
-def answer_plainly(obj: JitBase, kinds: KindTable) -> None:
-    """Let a plain function answer the calls of `obj` that are of these kinds: those of rows that
-    are late if no entry does."""
-    gate = _gate(call_offset(obj))
-    with _publishing:
-        obj._plain, obj._kinds = kinds.function, kinds.words
-        _last_word(obj).value = gate.address(LAST) if obj._entries and kinds.has_late else 0
-        _open(obj)
-
-
-def _last_word(obj: JitBase) -> ctypes.c_size_t:
-    """The word behind the last entry of `obj`."""
-    if obj._entries:
-        cell: ctypes.c_size_t = obj._entries[-1].cell
-        return cell
-    return word_at(id(obj) + call_offset(obj) + _WORD)
-
-
-def _open(obj: JitBase) -> None:
-    """Let calls of `obj` go where they find what answers them."""
-    at = call_offset(obj)
-    word, gate = word_at(id(obj) + at), _gate(at)
-    if word.value == gate.address(PAST):
-        return
-    if obj._kinds is not None and obj._kinds[0]:
-        word.value = gate.address(PLAIN)
-    else:
-        word.value = gate.address(GATE) if obj._entries else 0
-
-
-def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
-    """Let `function` answer all calls of `obj`, as if it were called itself, until `resume`."""
-    obj._slow = function
-    if available():
-        at = call_offset(obj)
-        gate = _gate(at)
-        with _publishing:
-            word_at(id(obj) + at).value = gate.address(PAST)
-
-
-def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
-    """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
-    if available():
-        with _publishing:
-            word_at(id(obj) + call_offset(obj)).value = 0
-            _open(obj)
-    obj._slow = slow
-
-
-def _direct(obj: JitBase) -> Callable[..., Any]:
-    """The entries of `obj`, called without the gate: MISS for what none of them accepts."""
-    made: JitBase = _flat_type()(_miss, lambda *args, **kwargs: obj._bail(*args, **kwargs))
-    made._entries = [obj]
-    word_at(id(made) + call_offset(made)).value = obj._entries[0].address
-    return made
-
-
-@once
-def _gate(offset: int) -> _Linked:
-    """The library of the gate of objects that are called through the word at `offset`."""
+def compiled_gate(entry_offset: int) -> Linked:
+    """The library of the gate for objects that keep their first entry's address there."""
     environment = _environment()
     assert not isinstance(environment, str)
-    return compile_gate(
-        offset + _WORD, environment.functions, environment.errors, environment.layout
-    )
-
-
-class _Flat(JitBase):
-    """An entry as a function of flat leaf arguments: `MISS` and `BAIL` instead of a second try."""
-
-    __slots__ = ()
-
-
-def _miss(*args: Any, **kwargs: Any) -> object:
-    return MISS
-
-
-def _bail(*args: Any, **kwargs: Any) -> object:
-    return BAIL
-
-
-@once
-def _flat_type() -> type[Any]:
-    return _native_type(_Flat)
-
-
-def flat_callable(
-    library: _Linked, entry_name: str, spec: EntrySpec, owner: JitBase | None = None
-) -> Callable[..., Any]:
-    """The entry as a callable of the spec's arguments.
-
-    It looks at its arguments only, not at the context. It returns `MISS` if neither this entry nor
-    one published after it accepts them, and `BAIL` if the program refuses to finish. `owner` is
-    what the entry is or will be published on.
-    """
-    flat: JitBase = _flat_type()(_miss, _bail)
-    # The chain may lead on into entries that only the owner keeps alive.
-    flat._entries = [library, spec, owner]
-    word_at(id(flat) + call_offset(flat)).value = library.address(entry_name)
-    return flat
+    return compile_gate(entry_offset, environment.functions, environment.errors, environment.layout)
 
 
 def python_entry(spec: EntrySpec, program: int) -> PythonEntry:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.capsules import numpy_table
+from tracejit.link.finding import numpy_address, numpy_table, python_address
 from tracejit.runtime.native.reflect import LayoutError
 
 __all__ = ["PROTOTYPES", "function_addresses"]
@@ -77,16 +77,14 @@ def function_addresses() -> dict[str, int]:
 
     Raises LayoutError if NumPy's table is not the one of ABI 2 or a function is missing.
     """
-    slot = numpy_table()
-    if slot is None:
+    if numpy_table() is None:
         raise LayoutError("NumPy's C API table is not that of ABI 2")
-    found: dict[str, int] = {name: slot(index) for name, (index, *_) in _NUMPY.items()}
+    found: dict[str, int] = {name: numpy_address(index) for name, (index, *_) in _NUMPY.items()}
     for name in _PYTHON:
-        function = getattr(ctypes.pythonapi, name, None)
-        address = None if function is None else ctypes.cast(function, ctypes.c_void_p).value
-        if not address:
-            raise LayoutError(f"CPython does not export {name}")
-        found[name] = address
+        try:
+            found[name] = python_address(name)
+        except KeyError:
+            raise LayoutError(f"CPython does not export {name}") from None
     _check_allocation(found)
     return found
 

@@ -22,16 +22,17 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
     SizeGuard,
 )
+from tracejit.runtime.entries.chain import next_cell
+from tracejit.runtime.entries.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
-from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.made import ResultEmitter, Surroundings
 from tracejit.runtime.native.no_alias import RANGES, range_count
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
-__all__ = ["GIL_WORK", "next_cell", "write_entry"]
+__all__ = ["GIL_WORK", "write_entry"]
 
 #: Element operations from which a program runs without the GIL: releasing and taking it costs
 #: about 70 ns, and as much again when another thread wants it.
@@ -40,11 +41,6 @@ GIL_WORK = 30_000
 _WORD = 8
 _NARGS_MASK = 2**63 - 1  # Bit 63 of nargsf only says that args[-1] may be written.
 _RELATIONS = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle"}
-
-
-def next_cell(entry_name: str) -> str:
-    """The symbol of the word that holds the address of the entry tried after a miss."""
-    return f"{entry_name}.next"
 
 
 def write_entry(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tracejit.frontend.tracing.packed import Arrays, columns_of
+from tracejit.link.addresses import Address, This
 from tracejit.runtime.call.entry_spec import DictLeaf, SequenceLeaf
 from tracejit.runtime.call.sources import (
     AttributeSource,
@@ -211,7 +212,9 @@ class Fetcher:
 
     def watched(self, watched: Watched) -> str:
         """A watched object, or null where it has died."""
-        word = self.text.address(f"word{watched.address:x}", watched.address)
+        word = self.text.address(
+            f"word{watched.address:x}", Address(watched.address, This("word", watched))
+        )
         return self.text.op(f"load ptr, ptr {word}")
 
     def lookup(self, source: Source) -> str:

@@ -14,7 +14,6 @@ past all entries, straight to `_slow`, and there are the ways to the plain funct
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Mapping
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
@@ -22,18 +21,22 @@ from typing import Any
 
 import numpy as np
 
-from tracejit import config
 from tracejit.codegen.llvm.engine import Library, compile_module
-from tracejit.library_names import TABLE
-from tracejit.runtime.native.jit_type import SHOWN_OFFSET, SLOW_OFFSET
-from tracejit.runtime.native.plain import LAST, PLAIN, plain_functions
+from tracejit.link.finding import eager_word, names_table, object_address
+from tracejit.link.numpy_errors import (
+    default_address,
+    default_state,
+    name_address,
+    name_of_state,
+    state_variable,
+)
+from tracejit.runtime.entries.chain import GATE, LAST, PAST, PLAIN
+from tracejit.runtime.entries.jit_type import SHOWN_OFFSET, SLOW_OFFSET
+from tracejit.runtime.native.plain import plain_functions
 from tracejit.runtime.native.reflect import Layout, LayoutError
 from tracejit.runtime.native.text import FunctionText
 
-__all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
-
-#: The symbols in the library: of the gate, and of the way past all entries.
-GATE, PAST = "tracejit.gate", "tracejit.past"
+__all__ = ["QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
 
 _KINDS = ("divide", "over", "under", "invalid")
 _MODES = ("ignore", "warn", "raise", "call", "print", "log")
@@ -71,22 +74,15 @@ def _modes(capsule: Any, name: int) -> int:
     return ctypes.c_int32.from_address(address).value
 
 
-def _value(variable: ContextVar[Any]) -> Any:
-    try:
-        return variable.get()
-    except LookupError:
-        return None
-
-
 def reflect_error_state() -> ErrorState:
     """The error state of this NumPy. Raises LayoutError if it is kept in another way."""
-    variable = getattr(importlib.import_module("numpy._core.umath"), "_extobj_contextvar", None)
-    if not isinstance(variable, ContextVar):
+    variable = state_variable()
+    if variable is None:
         raise LayoutError("NumPy keeps its floating-point error state elsewhere")
-    default = Context().run(_value, variable)
+    default = default_state().what
     if type(default).__name__ != "PyCapsule":
         raise LayoutError("NumPy's floating-point error state is not in a capsule")
-    name = _capsule_function("PyCapsule_GetName")(default)
+    name = name_of_state()
     state = ErrorState(variable, default, name, ~_quiet_bits(variable, default, name))
     _check(state)
     return state
@@ -146,27 +142,22 @@ def compile_gate(
         parameters = "ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames"
         lines += [f'define ptr @"{text.name}"({parameters}) nounwind {{', *text.lines, "}"]
         symbols |= text.symbols
-    return compile_module(
-        "",
-        symbols,
-        [GATE, PAST, PLAIN, LAST],
-        glue="\n".join([*lines, ""]),
-        keep=(errors, config.eager_opened, config.eager_variable, TABLE),
-    )
+    glue = "\n".join([*lines, ""])
+    return compile_module("", symbols, [GATE, PAST, PLAIN, LAST], glue=glue)
 
 
 def _write(text: FunctionText, entry_offset: int, errors: ErrorState, layout: Layout) -> None:
     text.label("entry")
     text.do("%found = alloca ptr")
-    table = text.address("names", TABLE.buffer_info()[0])
-    opened = text.op(
-        f"load i64, ptr {text.address('opened', config.eager_opened.buffer_info()[0])}"
-    )
+    table = text.address("names", names_table())
+    opened = text.op(f"load i64, ptr {text.address('opened', eager_word())}")
     text.do(f"br i1 {text.op(f'icmp eq i64 {opened}, 0')}, label %errors, label %eager")
 
     text.label("errors")
-    state = _lookup(text, errors.variable)
-    usual = text.op(f"icmp eq ptr {state}, {text.object(errors.default)}")
+    state = _lookup(
+        text, text.address("errors", object_address("numpy._core.umath", "_extobj_contextvar"))
+    )
+    usual = text.op(f"icmp eq ptr {state}, {text.address('usual', default_address())}")
     text.do(f"br i1 {usual}, label %usual, label %changed")
     text.label("usual")
     text.call("Py_DecRef", f"ptr {state}")
@@ -204,13 +195,15 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState, layout: La
     text.do(f"ret ptr {result}")
 
     text.label("eager")
-    inside = _lookup(text, config.eager_variable)
+    inside = _lookup(
+        text, text.address("eager", object_address("tracejit.config", "eager_variable"))
+    )
     outside = text.op(f"icmp eq ptr {inside}, {text.object(False)}")
     text.call("Py_DecRef", f"ptr {inside}")
     text.do(f"br i1 {outside}, label %errors, label %slow")
 
     text.label("changed")
-    name = text.address("name", errors.name)
+    name = text.address("name", name_address())
     pointer = text.call("PyCapsule_GetPointer", f"ptr {state}", f"ptr {name}")
     text.require(text.op(f"icmp ne ptr {pointer}, null"), "odd")
     modes = text.field(pointer, 0, "i32")
@@ -227,8 +220,8 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState, layout: La
     text.hand_over({"slow": SLOW_OFFSET, "shown": SHOWN_OFFSET})
 
 
-def _lookup(text: FunctionText, variable: ContextVar[Any]) -> str:
-    """A new reference to the variable's value in the running context, or its default."""
-    status = text.call("PyContextVar_Get", f"ptr {text.object(variable)}", "ptr null", "ptr %found")
+def _lookup(text: FunctionText, variable: str) -> str:
+    """A new reference to a context variable's value in the running context, or its default."""
+    status = text.call("PyContextVar_Get", f"ptr {variable}", "ptr null", "ptr %found")
     text.require(text.op(f"icmp eq i32 {status}, 0"), "failed")
     return text.op("load ptr, ptr %found")

@@ -22,14 +22,12 @@ import numpy as np
 from tracejit import config
 from tracejit.library_names import version_offset
 from tracejit.locks import once
-from tracejit.runtime.native.jit_type import KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET
+from tracejit.runtime.entries.chain import LAST, PLAIN
+from tracejit.runtime.entries.jit_type import KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.reflect import Layout, function_offsets
 from tracejit.runtime.native.text import FunctionText
 
-__all__ = ["LAST", "PLAIN", "Kind", "KindTable", "kind_of", "plain_functions", "tables_work"]
-
-#: The symbols in the library of the gate.
-PLAIN, LAST = "tracejit.plain", "tracejit.last"
+__all__ = ["Kind", "KindTable", "kind_of", "plain_functions", "tables_work"]
 
 _WORD = 8
 _NARGS_MASK = 2**63 - 1

@@ -68,23 +68,12 @@ from tracejit.runtime.call.sources import (
     is_argument,
 )
 from tracejit.runtime.call.stores import store_value
+from tracejit.runtime.entries.answers import BAIL, MISS
 
-__all__ = ["BAIL", "MISS", "Memory", "PythonEntry"]
-
-
-class _Sentinel:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
+__all__ = ["Memory", "PythonEntry"]
 
 
-#: No entry accepts these arguments.
-MISS = _Sentinel("MISS")
-#: A program accepted them, then refused to finish.
-BAIL = _Sentinel("BAIL")
-_NOTHING = _Sentinel("NOTHING")
+_NOTHING: Any = object()
 
 _WORD = 8
 _SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}

@@ -17,15 +17,15 @@ without the GIL, leaves such an array in a slot and gives the address of its mem
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, MOST_KEPT, block_address
-from tracejit.locks import once
+from tracejit.link.addresses import address_of
+from tracejit.link.result_memory import FUNCTIONS, install
+from tracejit.link.shared import After, shared
 from tracejit.runtime.native.reflect import Layout
 
 __all__ = ["array_functions"]
@@ -241,20 +241,6 @@ none:
 declare i32 @PyArray_SetBaseObject(ptr, ptr)
 """
 
-_FUNCTIONS = ("malloc", "calloc", "realloc", "free")
-
-
-class _Handler(ctypes.Structure):
-    """NumPy's PyDataMem_Handler, version 1."""
-
-    _fields_ = [
-        ("name", ctypes.c_char * 127),
-        ("version", ctypes.c_uint8),
-        ("context", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in _FUNCTIONS),
-    ]
-
-
 #: What the code calls of the C APIs.
 _CALLED = (
     *("PyArray_NewFromDescr", "PyDataMem_SetHandler", "Py_DecRef", "Py_IncRef", "PyErr_Clear"),
@@ -262,41 +248,29 @@ _CALLED = (
 )
 
 
-@once
-def _library(layout: Layout, *addresses: int) -> tuple[Library, Any, Any]:
-    """The code, the handler and the capsule around it; all live as long as the process."""
-    taken = ("tj_take", "tj_give")
-    declarations = "\n".join(
-        f"declare {result} @{name}({', '.join(parameters)})"
-        for name, (result, parameters) in BLOCK_FUNCTIONS.items()
-        if name in taken
-    )
-    symbols = {name: block_address(name) for name in (*taken, "tj_empty", "tj_kept_bytes")}
-    symbols |= {**dict(zip(_CALLED, addresses, strict=True)), "tj_ndarray": id(np.ndarray)}
-    exports = [*(f"tj_result_{name}" for name in _FUNCTIONS), *_MADE, "tj_handler"]
-    text = _TEXT.replace("{declarations}", declarations)
-    for field in ("data", "dtype", "flags"):
-        text = text.replace(f"{{{field}}}", str(getattr(layout, f"array_{field}")))
-    library = load_object(object_code(text, glue=True), symbols, exports)
-    handler = _Handler(b"tracejit", 1, None)
-    for name in _FUNCTIONS:
-        setattr(handler, name, library.address(f"tj_result_{name}"))
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-        ("PyCapsule_New", ctypes.pythonapi)
-    )
-    # NumPy compares the name by its text: the bytes live as long as the module.
-    capsule = make(ctypes.addressof(handler), _NAME, None)
-    ctypes.c_void_p.from_address(library.address("tj_handler")).value = id(capsule)
-    return library, handler, capsule
-
-
-_NAME = b"mem_handler"
-
-
 _MADE = ("tj_new_array", "tj_late_array", "tj_new_view")
 
 
 def array_functions(functions: Mapping[str, int], layout: Layout) -> dict[str, int]:
     """The addresses of the functions that make arrays; `functions` are those of the C APIs."""
-    library, _, _ = _library(layout, *(functions[name] for name in _CALLED))
+
+    def compiled() -> Library:
+        taken = ("tj_take", "tj_give")
+        declarations = "\n".join(
+            f"declare {result} @{name}({', '.join(parameters)})"
+            for name, (result, parameters) in BLOCK_FUNCTIONS.items()
+            if name in taken
+        )
+        symbols: dict[str, int] = {
+            name: block_address(name) for name in (*taken, "tj_empty", "tj_kept_bytes")
+        }
+        symbols |= {name: functions[name] for name in _CALLED}
+        symbols["tj_ndarray"] = address_of(np.ndarray)
+        exports = [*(f"tj_result_{name}" for name in FUNCTIONS), *_MADE, "tj_handler"]
+        text = _TEXT.replace("{declarations}", declarations)
+        for field in ("data", "dtype", "flags"):
+            text = text.replace(f"{{{field}}}", str(getattr(layout, f"array_{field}")))
+        return load_object(object_code(text, glue=True), symbols, exports)
+
+    library = shared("results", compiled, After(install.__module__, install.__name__))
     return {name: library.address(name) for name in _MADE}

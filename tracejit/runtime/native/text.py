@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracejit.ir.dims import Atom, Dim, Poly
+from tracejit.link.addresses import address_of
 from tracejit.runtime.native.capi import PROTOTYPES
 
 __all__ = ["FunctionText", "SizeEmitter"]
@@ -66,7 +67,7 @@ class FunctionText:
             symbol = f"{self.name}.object{len(self._objects)}"
             self._objects[id(obj)] = symbol
             self._declarations[symbol] = f'@"{symbol}" = external global i8'
-            self.symbols[symbol] = id(obj)
+            self.symbols[symbol] = address_of(obj)
         return f'@"{symbol}"'
 
     def callee(self, function: str) -> str:

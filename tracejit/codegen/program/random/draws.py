@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracejit.codegen.llvm.engine import host_target, libm_address
+from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.random.distributions import DISTRIBUTIONS, fill_text
@@ -18,7 +18,6 @@ from tracejit.codegen.program.random.own_streams import end_words
 from tracejit.codegen.program.random.python_draws import emit_python_draw
 from tracejit.codegen.program.sorting import emit_places
 from tracejit.codegen.support.mersenne_twister import PYTHON_API
-from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
@@ -29,6 +28,7 @@ from tracejit.codegen.support.random_functions import (
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
+from tracejit.link.finding import c_address, python_address
 from tracejit.ops.host.random import DRAW, DRAWN, MODULES, module_stream
 
 __all__ = ["emit_draw"]
@@ -299,7 +299,7 @@ class _NumPyDraw(Draw):
         if not self._declare("random_standard_uniform", "double", ["ptr"]):
             return False
         self.e.module.declare("log", "double", ["double"])
-        self.e.symbols["log"] = libm_address("log")
+        self.e.symbols["log"] = c_address("log")
         self.e.module.declare("llvm.sqrt.f64", "double", ["double"])
         for name in dict.fromkeys(("tj_legacy_gauss", found.function)):
             self._helper(name, lambda name=name: TEXTS[name])  # type: ignore[misc]

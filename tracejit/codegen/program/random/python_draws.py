@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tracejit.codegen.llvm.engine import libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.random.draw import Distribution, Draw, Parameter
 from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
-from tracejit.codegen.support.python_calls import python_address
 from tracejit.ir.graph import Node
 from tracejit.ir.types import dtype_name, dtype_of
+from tracejit.link.finding import c_address, python_address
 
 __all__ = ["emit_python_draw"]
 
@@ -117,7 +116,7 @@ class _PythonDraw(Draw):
             needed.insert(0, "tj_gauss_name")
             for function in ("log", "cos", "sin"):
                 module.declare(function, "double", ["double"])
-                self.e.symbols[function] = libm_address(function)
+                self.e.symbols[function] = c_address(function)
             for function, (result, parameters) in PYTHON_API.items():
                 module.declare(function, result, parameters)
                 self.e.symbols[function] = python_address(function)

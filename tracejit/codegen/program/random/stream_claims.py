@@ -13,7 +13,6 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.random.rng_state import begin_draws, emit_drawn_word
 from tracejit.codegen.support.mersenne_twister import twister_offset
-from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (
     CLASS_FLAGS,
     CLASS_SIZE,
@@ -21,6 +20,7 @@ from tracejit.codegen.support.random_functions import (
     stream_parts,
 )
 from tracejit.ir.graph import Node, Value
+from tracejit.link.finding import python_address
 from tracejit.ops.host.random import DRAWN, MODULES, HostDraw, module_stream
 
 __all__ = ["emit_begin", "emit_give_back", "emit_release", "is_claimed", "stream_of"]

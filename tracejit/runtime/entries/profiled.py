@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any, cast
 
-from tracejit.runtime.native.jit_type import JitBase
-from tracejit.runtime.native.python_entry import MISS
+from tracejit.runtime.entries.answers import MISS
+from tracejit.runtime.entries.jit_type import JitBase
 
 __all__ = ["is_debugger", "shown"]
 

@@ -9,18 +9,23 @@ the core axes of each. A ufunc whose object lies otherwise than is known here gi
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+import importlib
+import sys
+from typing import NamedTuple
 
 import numpy as np
 
+from tracejit.link.addresses import Address, Recipe
+
 __all__ = ["Loop", "loop_of"]
 
+#: Where ufuncs are to be found by their names.
+_MODULES = ("numpy", "numpy.linalg._umath_linalg", "scipy.special")
 #: Where a ufunc keeps how many operands and results it has, and its tables of loops.
 _COUNTS, _FUNCTIONS, _DATA, _NTYPES, _TYPES = 16, 32, 40, 48, 64
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """A loop: its address, and that of what it is given besides (0 for nothing)."""
 
     address: int
@@ -35,7 +40,21 @@ def loop_of(ufunc: np.ufunc, types: str) -> Loop | None:
     functions, given = (_word(id(ufunc) + at) for at in (_FUNCTIONS, _DATA))
     function = _word(functions + 8 * k)
     data = _word(given + 8 * k) if given else 0
-    return Loop(function, data) if function else None
+    if not function:
+        return None
+    module = next(
+        (m for m in _MODULES if getattr(sys.modules.get(m), ufunc.__name__, None) is ufunc), ""
+    )
+    if not module:
+        return Loop(function, data)
+    at = [Recipe(__name__, "word_of_loop", (module, ufunc.__name__, types, k)) for k in range(2)]
+    return Loop(Address(function, at[0]), Address(data, at[1]) if data else 0)
+
+
+def word_of_loop(module: str, name: str, types: str, number: int) -> int | None:
+    """The address of a loop (number 0) of a module's ufunc, or of what it is given (1)."""
+    loop = loop_of(getattr(importlib.import_module(module), name), types)
+    return None if loop is None else loop[number]
 
 
 def _lies_as_known(ufunc: np.ufunc) -> bool:

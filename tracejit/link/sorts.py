@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.capsules import numpy_table
-from tracejit.ir.types import DTYPES
+from tracejit.link.addresses import described
+from tracejit.link.finding import numpy_table
 
 __all__ = ["sort_address"]
 
@@ -26,10 +26,13 @@ _SORTS, _ARGSORTS = 33, 36
 _QUICK, _STABLE = 0, 2
 
 
+@described
 @lru_cache(maxsize=64)
 def sort_address(dtype: str, positions: bool, stable: bool) -> int | None:
-    """The address of a sort, or argsort for `positions`, of lines of `dtype`; None without one."""
-    d = DTYPES[dtype]
+    """The address of a sort, or argsort for `positions`, of lines of the dtype that NumPy calls
+    `dtype`; None without one.
+    """
+    d = np.dtype(dtype)
     functions = _functions(d)
     if functions is None:
         return None

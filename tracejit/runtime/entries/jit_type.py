@@ -23,6 +23,7 @@ __all__ = [
     "SLOW_OFFSET",
     "JitBase",
     "call_offset",
+    "has_words",
     "jit_type",
     "word_at",
 ]
@@ -108,11 +109,18 @@ def word_at(address: int) -> ctypes.c_size_t:
 
 
 def jit_type(cls: type[_T]) -> type[_T]:
-    """A class decorator: a final type like `cls`, whose instances native entries can answer for.
+    """A class decorator: a final type like `cls`, whose instances native entries can answer for;
+    `cls` itself where the interpreter makes no such types.
 
     As attributes of a class they are bound as functions are, unless `cls` has its own `__get__`.
-    Raises RuntimeError if instances do not keep their slots where entries expect them.
     """
+    try:
+        return _made(cls)
+    except (AttributeError, RuntimeError, SystemError):
+        return cls
+
+
+def _made(cls: type[_T]) -> type[_T]:
     python = ctypes.pythonapi
     offset = -(-cls.__basicsize__ // _WORD) * _WORD
     members = (_Member * 2)(
@@ -159,3 +167,8 @@ def call_offset(obj: JitBase) -> int:
         if cls in _VECTORCALL:
             return _VECTORCALL[cls]
     raise TypeError(f"{type(obj).__name__} takes no native entries")
+
+
+def has_words(obj: JitBase) -> bool:
+    """Whether the type of `obj` was made by `jit_type`."""
+    return not _VECTORCALL.keys().isdisjoint(type(obj).__mro__)

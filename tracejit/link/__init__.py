@@ -1,0 +1,1 @@
+"""Machine code as images: object files laid out once, loaded without LLVM."""
