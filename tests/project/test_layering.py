@@ -64,14 +64,15 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("entries",),
-        ("call", "options", "pickling", "report", "tracebacks"),
+        ("entries", "options", "pickling", "tracebacks"),
+        ("call", "report"),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),
         ("compile",),
         ("dataflow",),
         ("exchange",),
+        ("jitted",),
         ("dispatch",),
     ),
 }
@@ -79,7 +80,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
 LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "`import tracejit` takes no longer than NumPy's import": {
         "api": (
-            "runtime.dispatch",
+            "runtime.jitted",
             "runtime.options",
             "transforms.api.remat",
             "transforms.api.custom",
