@@ -66,6 +66,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "runtime": (
         ("entries", "options", "pickling", "tracebacks"),
         ("call", "report"),
+        ("cache",),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),

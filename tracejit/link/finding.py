@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib
 import platform
 import sys
@@ -85,7 +84,8 @@ def _mathematics() -> ctypes.CDLL:
             return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
-    return ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
+    name = importlib.import_module("ctypes.util").find_library("m")
+    return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
 
 
 def pointer_in(capsule: Any) -> int:

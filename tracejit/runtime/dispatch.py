@@ -22,8 +22,10 @@ from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
 from tracejit.runtime import native
+from tracejit.runtime.cache.recall import recall, recalled_compiles
+from tracejit.runtime.cache.record import record
 from tracejit.runtime.call.binding import Binder, Form
-from tracejit.runtime.call.signature import History, leaf_key
+from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.jitted import Jitted, is_traced, name_of
 from tracejit.runtime.nesting import EagerRuns
@@ -82,6 +84,7 @@ class State:
             self.learned.like_of_device = device.like
         self.few = FEW
         self.report = jitted._given_report or Report(name_of(function))
+        self.report.variants += recalled_compiles(jitted)
         how = "eagerly" if device is None else "on the host"
         quiet, strict = part is not None and device is None, jitted._options.strict
         self.fallbacks = Fallbacks(function, self.report, strict, quiet, how)
@@ -293,6 +296,11 @@ def _compiled(
         what = _numbers(leaves)
         if _fails(self, structure, what):
             return _fail(self, structure, what, given)
+        if recall(self, *given, again=True):
+            # Another process, or what has changed since, may have made a file of use here.
+            result = self._shown.run(*given[0], **given[1])
+            if result is not native.MISS:
+                return left(self, *given) if result is native.BAIL else result
         with self._lock:
             result = _try(self, structure, call, form)
             variant, error, suspect, refusal = None, None, None, None
@@ -301,7 +309,7 @@ def _compiled(
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
                     structure.spent = [0] if earlier is None else earlier[0]
-                    variant, error = _new_variant(self, structure, call, tree, form)
+                    variant, error = _new_variant(self, structure, call, tree, form, given)
         structure.joined = error is not None and tree.joinable and not joined
         structure.apart = error is not None and not apart and 0 < tree.packed <= _TAKEN_APART
         if structure.joined or structure.apart:
@@ -468,7 +476,7 @@ def _kept(self: Any, args: Any, kwargs: Any) -> Callable[[], None]:
 
 
 def _new_variant(
-    self: Any, structure: _Structure, call: Call, tree: Any, form: Form
+    self: Any, structure: _Structure, call: Call, tree: Any, form: Form, given: Any
 ) -> tuple[Any, Exception | None]:
     """A variant for a call, or what has stopped the compile: a TraceError where its structure is
     eager, else what may be the user's error, which the eager run raises on the user's line.
@@ -489,5 +497,7 @@ def _new_variant(
         return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
+    ranks = rank_key(call.leaves)
+    record(self, variant, compiled, given, ranks, self._histories[ranks].seen)
     self._fallbacks.log_compile(compiled)
     return variant, None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
+from tracejit.runtime.cache.recall import recall
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
 from tracejit.runtime.tracebacks import show_users_lines
@@ -91,6 +92,7 @@ class Jitted(JitBase):
         "__dict__",
         "__tracejit__",
         "__weakref__",
+        "_cached",
         "_device",
         "_given_report",
         "_options",
@@ -115,6 +117,8 @@ class Jitted(JitBase):
         self._device = device
         self._given_report = report
         self._state: Any = None
+        #: What the cache has of it.
+        self._cached: Any = None
         self._describe()
 
     def _describe(self) -> None:
@@ -311,6 +315,8 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
+        if recall(self, args, kwargs):
+            return self(*args, **kwargs)
         return _dispatch().answer(self, args, kwargs)
     except BaseException as e:
         _shorten(e)

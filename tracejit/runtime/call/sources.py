@@ -7,7 +7,7 @@ from types import CellType
 from typing import Any, Literal, TypeAlias
 
 from tracejit.frontend.tracing.packed import PackedForm
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 
 __all__ = [
     "AttributeSource",

@@ -116,6 +116,9 @@ class Traced:
     given: int = 0
     #: About how many operations of Python it stands for, those of loops counted once.
     operations: int = 0
+    #: What exempt names, and names of libraries, were bound to: (namespace, name, value).
+    bindings: tuple[tuple[dict[str, Any], str, Any], ...] = ()
+    library_names: tuple[tuple[dict[str, Any], str, Any], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -239,6 +242,8 @@ def trace_call(
         traced.stores,
         len(leaves),
         traced.operations,
+        tuple(traced.capture.bindings),
+        tuple(traced.capture.names),
     )
 
 

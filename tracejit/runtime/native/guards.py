@@ -43,7 +43,7 @@ from tracejit.runtime.call.sources import (
     is_argument,
     runs_python,
 )
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
 from tracejit.runtime.native.reflect import Layout
