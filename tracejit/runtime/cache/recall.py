@@ -108,16 +108,18 @@ def _records(key: Key, kind: str = "") -> list[str]:
     for layer in layers().read:
         folder = os.path.join(layer, environment.folder(), key.folder)
         try:
-            with os.scandir(folder) as entries:
-                found += [
-                    (entry.stat().st_mtime, entry.path)
-                    for entry in entries
-                    if entry.name.startswith(start) and entry.name.endswith(files.ENTRY)
-                ]
+            names = os.listdir(folder)
         except OSError:
             continue
-    names = {os.path.basename(path): (when, path) for when, path in sorted(found)}
-    return [path for _, path in sorted(names.values())[-_MOST:]]
+        for name in names:
+            if name.startswith(start) and name.endswith(files.ENTRY):
+                path = os.path.join(folder, name)
+                try:
+                    found.append((os.lstat(path).st_mtime, path))
+                except OSError:
+                    continue  # removed meanwhile
+    newest = {os.path.basename(path): (when, path) for when, path in sorted(found)}
+    return [path for _, path in sorted(newest.values())[-_MOST:]]
 
 
 def seen(jitted: Any) -> list[tuple[Any, Any]]:
