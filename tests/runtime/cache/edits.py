@@ -155,7 +155,7 @@ EDITS = {
         "x * h(2)", "n * 5", "n * 6", "", "@functools.lru_cache\ndef h(n): return n * 5"
     ),
     "np_rebound": _one("np.sin(x)", "P = np", "np = P", "", "from . import_np import P\nP = np"),
-    "name_of_library": _one("s(x)", "s = np.sin", "s = np.cos", "", "s = np.sin"),
+    "name_of_library": _one("s(x)", "s = np.abs", "s = np.negative", "", "s = np.abs"),
     "imported_name": _one("sqrt(2.0) * x", "sqrt\n", "cbrt as sqrt\n", "", "from math import sqrt\n"),
     "class_method": _one("p.times(x)", "self.k * x", "self.k / x", "", _POINT),
     "class_base_method": _one("p.times(x)", "return 2.0", "return 4.0", "", _POINT),

@@ -49,7 +49,7 @@ def right(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_edits(tmp_path: Path) -> None:
-    names = sampling.sampled(sorted(EDITS), 8)
+    names = sampling.sampled(sorted(EDITS), 14)
     write(tmp_path, names)
     first = observe(tmp_path, *names)
     # Those that are warm come alone: no process that compiles hides what they import.
