@@ -151,6 +151,42 @@ EDITS = {
         "def twice(g):\n    @functools.wraps(g)\n    def inner(*a): return g(*a) * 2.0\n"
         "    return inner\n@twice\ndef h(x): return x + 1",
     ),
+    "decorator_argument": _one(
+        "h(x)", "times(2.0)", "times(3.0)", "",
+        "def times(k):\n    def outer(g):\n        def inner(*a): return g(*a) * k\n"
+        "        return inner\n    return outer\n@times(2.0)\ndef h(x): return x + 1",
+    ),
+    "factory_defaults": _one(
+        "h(x)", "made(2.0)", "made(3.0)", "",
+        "def made(k):\n    def h(x, q=k): return x * q\n    return h\nh = made(2.0)",
+    ),
+    "two_of_a_factory": _one(
+        "a(x) + 10 * b(x)", "a, b = c, d", "a, b = d, c", "",
+        "def made(k):\n    def h(x): return x * k\n    return h\nc, d = made(2.0), made(3.0)\n"
+        "a, b = c, d",
+    ),
+    "two_of_a_factory_held": _one(
+        "a[0](x) + 10 * b(x)", "a, b = [c], d", "a, b = [d], c", "",
+        "def made(k):\n    def h(x): return x * k\n    return h\nc, d = made(2.0), made(3.0)\n"
+        "a, b = [c], d",
+    ),
+    "jitted_helper": _one("h(x)", "x * 2", "x * 3", "code", "@jit\ndef h(x): return x * 2"),
+    "jitted_helper_closure": _one(
+        "h(x)", "made(2.0)", "made(3.0)", "",
+        "def made(k):\n    @jit\n    def h(x): return x * k\n    return h\nh = made(2.0)",
+    ),
+    "jitted_helper_plain": _one("h(x)", "@jit\ndef h", "def h", "", "@jit\ndef h(x): return x * 2"),
+    "jitted_helper_option": _one(
+        "h(x)", "True", "False", "", "@jit(bounds_check=True)\ndef h(x): return x * 2"
+    ),
+    "recursion": Edit("@jit\ndef f(n): return 1 if n < 2 else n * f(n - 1)\n"
+        "calls = [lambda f: f(6)]\n", "n * f", "n + f"),
+    "recursion_through": Edit("@jit\ndef f(n): return 1 if n < 2 else n * g(n - 1)\n"
+        "def g(n): return f(n)\ncalls = [lambda f: f(6)]\n", "return f(n)", "return f(n) + 1"),
+    "gradient_option": Edit("def g(x, y): return (x ** 2 * y ** 3).sum()\n"
+        "f = jit(tracejit.grad(g, 0))\ncalls = [lambda f: f(X, X + 1)]\n", "(g, 0)", "(g, 1)"),
+    "inner_gradient": Edit("def g(x): return (x ** 2).sum()\nd = tracejit.grad(g)\n"
+        "@jit\ndef f(x): return d(x)\n", "** 2", "** 3"),
     "lru_cache": _one(
         "x * h(2)", "n * 5", "n * 6", "", "@functools.lru_cache\ndef h(n): return n * 5"
     ),

@@ -22,6 +22,9 @@ from typing import Any
 #: What a process does not import that finds everything in the cache.
 COMPILER = tuple(f"tracejit.{x}" for x in ("frontend", "transforms", "passes", "codegen"))
 
+#: The files of programs.
+PROGRAMS: set[str] = set()
+
 
 def shown(x: Any) -> Any:
     """A result as JSON: equal ones are the same to a program."""
@@ -45,15 +48,20 @@ def outcome(call: Callable[[Any], Any], f: Any) -> Any:
         try:
             found = shown(call(f))
         except Exception as e:
-            lines = [(x.name, x.lineno, x.line) for x in traceback.extract_tb(e.__traceback__)]
-            found = ["raised", type(e).__name__, str(e), lines[2:]]
-    texts = [f"{w.category.__name__}: {w.message}" for w in told]
+            frames = traceback.extract_tb(e.__traceback__)
+            own = [x for x in frames if x.filename in PROGRAMS and x.name != "<lambda>"]
+            # Of inlined calls there is the innermost.
+            lines = [(x.name, x.lineno, x.line) for x in own[-1:]]
+            found = ["raised", type(e).__name__, str(e), lines]
+    # Compiled code does not warn of what floating-point numbers become.
+    texts = [str(w.message) for w in told if "encountered in" not in str(w.message)]
     return [found, out.getvalue(), texts]
 
 
 def observed(module: Any) -> dict[str, Any]:
     """What is printed of a module."""
     f = module.f
+    PROGRAMS.add(module.__file__)
     got = [outcome(call, f) for call in module.calls]
     known = f._cached
     warm = f._state is None

@@ -27,6 +27,7 @@ from tracejit.link.finding import Kept
 from tracejit.link.host_sites import host_site
 from tracejit.link.later import later
 from tracejit.runtime.cache.contents import class_digest
+from tracejit.runtime.entries.jit_type import JitBase
 from tracejit.runtime.entries.watch import watch
 
 __all__ = ["Describer", "Description", "Finder", "Undescribed"]
@@ -55,6 +56,14 @@ def _plain(x: Any) -> Any:
         x = inner
 
 
+def _contents(cell: CellType) -> Any:
+    """What a cell holds; None where that is nothing."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
 def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
     """What a module holds under a qualified name: objects, or code where it is inside a function.
 
@@ -81,10 +90,12 @@ def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
 
 
 class Describer:
-    """Describes objects for one function, whose roots are given."""
+    """Describes objects for one function: its roots, and what is made of them, are given."""
 
-    def __init__(self, roots: Sequence[FunctionType]) -> None:
-        self.roots = roots
+    def __init__(self, roots: Sequence[FunctionType], made: Sequence[Any] = ()) -> None:
+        self.roots, self.made = roots, made
+        #: What is being described.
+        self._sought: list[FunctionType] = []
         self._functions: list[tuple[Description, FunctionType]] = [
             (("root", k), f) for k, f in enumerate(roots)
         ]
@@ -145,6 +156,9 @@ class Describer:
         return ("namespace", name)
 
     def _of_roots(self, x: Any) -> Description | None:
+        for k, made in enumerate(self.made):
+            if x is made:
+                return ("made", k)
         for described, f in self._functions:
             if x is f:
                 return described
@@ -169,11 +183,7 @@ class Describer:
     def _seen(self) -> Iterator[FunctionType]:
         for _, f in self._functions:
             held = [*f.__globals__.values()]
-            for cell in f.__closure__ or ():
-                try:
-                    held.append(cell.cell_contents)
-                except ValueError:
-                    continue
+            held += [_contents(cell) for cell in f.__closure__ or ()]
             for x in held:
                 inner = _plain(x)
                 if isinstance(inner, FunctionType):
@@ -190,6 +200,8 @@ class Describer:
             return self._code(x)
         if isinstance(x, FunctionType) and not is_versioned(x.__module__):
             return self._function(x)
+        if isinstance(x, JitBase):
+            return self._jitted(x)
         if isinstance(x, Enum) and not is_versioned(type(x).__module__):
             return ("member", self.object(type(x)), x.name)
         if isinstance(x, (property, staticmethod, classmethod)):
@@ -200,6 +212,16 @@ class Describer:
                 raise Undescribed(f"the class {x.__qualname__}, which its module does not hold")
             return ("class", x.__module__, path, class_digest(x))
         return None
+
+    def _jitted(self, x: Any) -> Description | None:
+        """A compiled function that a module or a class holds."""
+        function = x.__tracejit__
+        if not isinstance(function, FunctionType):
+            return None
+        for module, path in self._names(function):
+            if any(y is x for y in _found(module, path)):
+                return ("jitted", module, path, code_digest(function.__code__), _options(x))
+        raise Undescribed(f"the function {function.__qualname__}, which its module does not hold")
 
     def _descriptor(self, x: Any) -> Description | None:
         """What a class holds, whose digest tells of it: found by the function inside."""
@@ -213,12 +235,43 @@ class Describer:
         return None
 
     def _function(self, x: FunctionType) -> Description:
-        path = tuple(x.__qualname__.split("."))
-        if not any(_plain(f) is x for f in _found(x.__module__, path)):
+        for module, path in self._names(x):
+            if any(_plain(f) is x for f in _found(module, path)):
+                described = ("function", module, path, code_digest(x.__code__))
+                self._functions.append((described, x))
+                return described
+        described = self._enclosed(x)
+        if described is None:
             raise Undescribed(f"the function {x.__qualname__}, which its module does not hold")
-        described = ("function", x.__module__, path, code_digest(x.__code__))
         self._functions.append((described, x))
         return described
+
+    def _enclosed(self, x: FunctionType) -> Description | None:
+        """A function that another one has in its closure, such as one that was decorated."""
+        if any(x is f for f in self._sought):
+            return None
+        self._sought.append(x)
+        try:
+            known = {id(f) for _, f in self._functions}
+            for f in [*(f for _, f in self._functions), *self._seen()]:
+                for k, cell in enumerate(f.__closure__ or ()):
+                    if _plain(_contents(cell)) is x:
+                        holder = self._function(f) if id(f) not in known else self.object(f)
+                        return ("enclosed", holder, k, code_digest(x.__code__))
+        except Undescribed:
+            return None
+        finally:
+            self._sought.pop()
+        return None
+
+    def _names(self, x: FunctionType) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Where a function may be found: under its name, or another one that its users know."""
+        yield x.__module__, tuple(x.__qualname__.split("."))
+        for _, f in list(self._functions):
+            module = f.__globals__.get("__name__")
+            if isinstance(module, str):
+                held = [name for name, y in list(f.__globals__.items()) if _plain(y) is x]
+                yield from ((module, (name,)) for name in sorted(held))
 
     def _code(self, x: CodeType) -> Description:
         """Code inside a root, or of a function of a module that is loaded, or inside of one."""
@@ -239,6 +292,12 @@ class Describer:
                 if inner is x or getattr(inner, "__code__", None) is x:
                     return ("code by name", module, path, code_digest(x))
         raise Undescribed(f"the code of {x.co_qualname}, which no module holds")
+
+
+def _options(x: Any) -> tuple[Any, ...]:
+    """What a compiled function was told that matters to code that calls it."""
+    options = x._options
+    return options.strict, options.bounds_check, options.threads, options.moves, options.devices
 
 
 def _path_to(x: CodeType, code: CodeType) -> tuple[int, ...] | None:
@@ -268,8 +327,8 @@ def _said(x: Any) -> str:
 class Finder:
     """Finds what is described, for one function of this process."""
 
-    def __init__(self, roots: Sequence[FunctionType]) -> None:
-        self.roots = roots
+    def __init__(self, roots: Sequence[FunctionType], made: Sequence[Any] = ()) -> None:
+        self.roots, self.made = roots, made
         #: What must live as long as the code.
         self.keep: list[Any] = []
 
@@ -321,6 +380,9 @@ class Finder:
     def _root(self, k: int) -> Any:
         return self.roots[k]
 
+    def _made(self, k: int) -> Any:
+        return self.made[k]
+
     def _globals(self, function: Description) -> Any:
         return self.object(function).__globals__
 
@@ -368,6 +430,20 @@ class Finder:
             if isinstance(inner, FunctionType) and code_digest(inner.__code__) == digest:
                 return inner
         raise LookupError(f"{'.'.join(path)} of {module} has other code")
+
+    def _enclosed(self, holder: Description, k: int, digest: str) -> Any:
+        found = _plain(_contents((self.object(holder).__closure__ or ())[k]))
+        if not isinstance(found, FunctionType) or code_digest(found.__code__) != digest:
+            raise LookupError("a function in a closure has other code")
+        return found
+
+    def _jitted(self, module: str, path: Sequence[str], digest: str, options: Any) -> Any:
+        for x in _by_name(module, path):
+            function = x.__tracejit__ if isinstance(x, JitBase) else None
+            is_function = isinstance(function, FunctionType)
+            if is_function and code_digest(function.__code__) == digest and _options(x) == options:
+                return x
+        raise LookupError(f"{'.'.join(path)} of {module} is another compiled function")
 
     def _code_by_name(self, module: str, path: Sequence[str], digest: str) -> Any:
         for x in _by_name(module, path):

@@ -159,7 +159,7 @@ def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
     """Machine code in memory. Raises LookupError where this process is another one than it is for,
     LinkError where it cannot be loaded."""
     assert known.key is not None
-    finder = Finder(known.key.roots)
+    finder = Finder(known.key.roots, known.key.made)
     for package, version in record["versions"]:
         if getattr(importlib.import_module(package), "__version__", None) != version:
             raise LookupError(f"{package} has another version than {version}")

@@ -82,7 +82,7 @@ def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:
 
 
 def _described(key: Key, image: Any, bound: dict[str, int], variant: Any) -> dict[str, Any]:
-    describer = Describer(key.roots)
+    describer = Describer(key.roots, key.made)
     spec: EntrySpec = variant.call_spec
     traced = variant.traced
     addresses = [describer.address(name, bound[name]) for name in image.imports]
