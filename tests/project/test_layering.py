@@ -85,7 +85,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.options",
             "transforms.api.remat",
             "transforms.api.custom",
-            "transforms.api.jacobian",
             "transforms.api.products",
             "transforms.api.stop_gradient",
         ),

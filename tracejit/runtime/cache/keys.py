@@ -45,6 +45,11 @@ def key_of(function: Any, options: tuple[Any, ...]) -> Key:
 
 def _told(function: Any, roots: list[FunctionType]) -> Any:
     """What is told of a function: by all that it is made of."""
+    transform = getattr(function, "_transform", None)
+    if transform is not None:
+        inner, *given = transform.arguments
+        named = {str(k): x for k, x in enumerate(given)}
+        return (transform.module, transform.cls, _values(named), _told(inner, roots))
     inner = getattr(function, "__tracejit__", None)
     if inner is not None:
         return _told(inner, roots)

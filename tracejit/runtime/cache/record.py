@@ -52,7 +52,7 @@ def record(
         if image is None:
             raise Undescribed("machine code of LLVM's own linker")
         written = {
-            **_described(known.key, image, bound, variant),
+            **_described(jitted, known.key, image, bound, variant),
             "ranks": ranks,
             "sizes": list(sizes),
             "compile": _pickled(compiled),
@@ -80,8 +80,10 @@ def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:
     return os.path.join(directory, environment.folder(), key.folder, name)
 
 
-def _described(key: Key, image: Any, bound: dict[str, int], variant: Any) -> dict[str, Any]:
-    describer = Describer(key.roots)
+def _described(
+    jitted: Any, key: Key, image: Any, bound: dict[str, int], variant: Any
+) -> dict[str, Any]:
+    describer = Describer(key.roots, jitted)
     spec: EntrySpec = variant.call_spec
     traced = variant.traced
     addresses = [describer.address(name, bound[name]) for name in image.imports]
