@@ -64,7 +64,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("entries", "options", "pickling", "tracebacks"),
+        ("background", "entries", "options", "pickling", "tracebacks"),
         ("call", "report"),
         ("cache",),
         ("native",),

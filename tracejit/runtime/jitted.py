@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
 from tracejit.runtime.cache.recall import recall
@@ -218,6 +219,8 @@ class Jitted(JitBase):
 
     def report(self) -> Report:
         """What was compiled and why, and what runs eagerly and why."""
+        if config.background():
+            importlib.import_module("tracejit.runtime.background").finish(self)
         found: Report = self._report
         return found
 
