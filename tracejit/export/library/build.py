@@ -1,0 +1,170 @@
+"""A function and signatures become a folder: a shared library, its header, a loader, an example."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracejit.api import jit
+from tracejit.codegen.llvm.engine import HostTarget
+from tracejit.codegen.llvm.levels import NATIVE, target_of
+from tracejit.export.library.c_source import c_source
+from tracejit.export.library.entries import make_entry
+from tracejit.export.library.example import example
+from tracejit.export.library.loader import loader
+from tracejit.export.library.names import is_c_name
+from tracejit.export.library.native_code import NativeCode, native_code
+from tracejit.export.library.prototypes import Description, header
+from tracejit.export.library.signatures import Signature, SignatureError, read_signature
+from tracejit.link.finding import c_address
+from tracejit.spelling import no_such
+
+__all__ = ["Exported", "compile"]
+
+#: Where a compiler of C is looked for.
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was made: the name, the folder, and for each function of the library what it takes."""
+
+    name: str
+    folder: Path
+    functions: dict[str, str]
+
+    @property
+    def library(self) -> Path:
+        """The shared library: with another beginning than the loader, which Python would not find
+        beside it.
+        """
+        return self.folder / f"lib{self.name}.so"
+
+    @property
+    def header(self) -> Path:
+        """The C header."""
+        return self.folder / f"{self.name}.h"
+
+    @property
+    def loader(self) -> Path:
+        """The Python module that loads the library."""
+        return self.folder / f"{self.name}.py"
+
+    @property
+    def example(self) -> Path:
+        """The C program that calls it."""
+        return self.folder / "example.c"
+
+
+def compile(
+    function: Any,
+    *signatures: str,
+    out: str | os.PathLike[str] = ".",
+    name: str | None = None,
+    target: str = NATIVE,
+    sizes: Mapping[str, int] | None = None,
+    cc: str | None = None,
+) -> Exported:
+    """Compile a function ahead of time, for each of the signatures, into a folder.
+
+    A signature is text such as `"f64[n, n], f64[n], axis=0"`: types, sizes by name from 2 on, and
+    literals, which are constants of the library. `target` is "native" or a level of x86-64 such as
+    "x86-64-v3". `sizes` are those that are traced with. `cc` is the compiler of C.
+
+    Raises ValueError for a signature, a target or a name that cannot be, and for a function that
+    needs Python while it runs; TraceError for one that cannot be compiled; OSError without a
+    compiler of C, or where it fails.
+    """
+    if not signatures:
+        raise SignatureError("a library needs a signature")
+    found = _compiler(cc)
+    plain = getattr(function, "__name__", "")
+    name = plain if name is None else name
+    _require_name(name)
+    chosen = target_of(target)
+    parameters = inspect.signature(getattr(function, "__tracejit__", function))
+    read = [read_signature(text, parameters, sizes) for text in signatures]
+    for size in sizes or ():
+        if not any(size in s.sizes for s in read):
+            raise SignatureError(no_such("size", size, [n for s in read for n in s.sizes]))
+    entries = []
+    for number, signature in enumerate(read, 1):
+        symbol = name if number == 1 else f"{name}_{number}"
+        program = f"tj_program_{symbol}"
+        _require_c_names(signature)
+        entries.append(make_entry(jit(function), signature, symbol, program, chosen))
+    code = native_code(entries, chosen)
+    described = f"{getattr(function, '__module__', '?')}.{plain or '?'}"
+    d = Description(name, described, chosen.cpu, tuple(entries), code.routines)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Exported(name, folder, {e.symbol: e.text for e in entries})
+    texts = {made.header: header(d), made.loader: loader(d), made.example: example(d)}
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    _link(found, d, chosen, code, made)
+    return made
+
+
+def _require_name(name: str) -> None:
+    """Raise ValueError for a name that no function of a library can have."""
+    try:
+        c_address(name)
+    except KeyError:
+        if is_c_name(name):
+            return
+    raise ValueError(f"a library cannot be named {name!r} in C: give it another name")
+
+
+def _require_c_names(signature: Signature) -> None:
+    for size in signature.sizes:
+        if not is_c_name(size):
+            raise SignatureError(f"the size {size} cannot have this name in C")
+
+
+def _compiler(cc: str | None) -> str:
+    if sys.platform != "linux":
+        raise OSError(f"libraries are made on Linux, not on {sys.platform}")
+    for candidate in _COMPILERS if cc is None else (cc,):
+        found = shutil.which(candidate)
+        if found:
+            return found
+    looked = f"there is no {cc}" if cc else f"none of {', '.join(_COMPILERS)} is there"
+    raise FileNotFoundError(f"a compiler of C links the library, and {looked}: install one")
+
+
+def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: Exported) -> None:
+    """Write the shared library, which exports what the header declares."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "library.c").write_text(c_source(d, target), encoding="utf-8")
+        (work / "exports").write_text(f"{{ global: {_exports(d)} local: *; }};\n")
+        objects = []
+        for k, image in enumerate(code.objects):
+            objects.append(work / f"{k}.o")
+            objects[-1].write_bytes(image)
+        unfinished = made.folder / f".{made.name}.so.{os.getpid()}"
+        command = [cc, *_FLAGS, f"-I{made.folder}", str(work / "library.c"), *map(str, objects)]
+        command += ["-shared", "-Wl,-z,defs", f"-Wl,--version-script={work / 'exports'}"]
+        command += ["-lm", "-o", str(unfinished)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            unfinished.unlink(missing_ok=True)
+            raise OSError(f"{cc} failed:\n{done.stderr}")
+        os.replace(unfinished, made.library)
+
+
+def _exports(d: Description) -> str:
+    names = [e.symbol for e in d.entries]
+    names += [f"{e.symbol}_shapes" for e in d.entries]
+    names += [f"{d.name}_set_blas", f"{d.name}_free"]
+    return " ".join(f"{name};" for name in names)

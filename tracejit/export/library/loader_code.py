@@ -1,0 +1,315 @@
+"""Calls of a shared library's functions with NumPy's arrays: NumPy and ctypes are all it needs.
+
+A copy of this file is the first part of every loader; what describes the library follows it there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Array(NamedTuple):
+    """An argument that is an array, in C or Fortran order; sizes are numbers or names."""
+
+    name: str
+    dtype: str
+    dims: tuple[int | str, ...]
+    order: str
+    stored: bool
+
+    def bind(self, x: Any, sizes: dict[str, int]) -> None:
+        """Check an array, and note the sizes that it has."""
+        wanted = f"argument {self.name}: an array of {np.dtype(self.dtype).name}"
+        if type(x) is not np.ndarray:
+            raise TypeError(f"{wanted} is needed, not {_kind(x)}")
+        if x.dtype != np.dtype(self.dtype):
+            raise TypeError(f"{wanted} is needed, not of {x.dtype}")
+        if x.ndim != len(self.dims):
+            raise TypeError(f"{wanted} with {len(self.dims)} axes is needed, not {x.ndim}")
+        for axis, (size, n) in enumerate(zip(self.dims, x.shape, strict=True)):
+            known = sizes.setdefault(size, n) if isinstance(size, str) else size
+            if known != n:
+                raise ValueError(
+                    f"argument {self.name}: axis {axis} has {n} elements, and {size} is {known}"
+                    if isinstance(size, str)
+                    else f"argument {self.name}: axis {axis} has {n} elements, not {size}"
+                )
+        is_fortran = self.order == "F"
+        if not (x.flags.f_contiguous if is_fortran else x.flags.c_contiguous):
+            kind, make = ("Fortran", "asfortranarray") if is_fortran else ("C", "ascontiguousarray")
+            raise ValueError(
+                f"argument {self.name} is not {kind}-contiguous: np.{make} makes it so"
+            )
+        if not x.flags.aligned:
+            raise ValueError(f"argument {self.name} is not aligned")
+        if self.stored and not x.flags.writeable:
+            raise ValueError(f"argument {self.name} is stored into, and is read-only")
+
+    def passed(self, x: Any) -> Any:
+        """What the C function is given."""
+        return ctypes.c_void_p(x.ctypes.data)
+
+
+class Number(NamedTuple):
+    """An argument that is a number of Python: an int, a float or a complex."""
+
+    name: str
+    kind: str
+
+    def bind(self, x: Any, sizes: dict[str, int]) -> None:
+        """Check a number."""
+        if type(x).__name__ != self.kind or type(x).__module__ != "builtins":
+            raise TypeError(f"argument {self.name}: {self.kind} is needed, not {_kind(x)}")
+        if self.kind == "int" and not -(2**63) <= x < 2**63:
+            raise ValueError(f"argument {self.name}: {x} does not fit 64 bits")
+
+    def passed(self, x: Any) -> Any:
+        """What the C function is given."""
+        if self.kind == "complex":
+            return (ctypes.c_double * 2)(x.real, x.imag)
+        return ctypes.c_int64(x) if self.kind == "int" else ctypes.c_double(x)
+
+
+class Scalar(NamedTuple):
+    """An argument that is a scalar of NumPy."""
+
+    name: str
+    dtype: str
+
+    def bind(self, x: Any, sizes: dict[str, int]) -> None:
+        """Check a scalar."""
+        if type(x) is not np.dtype(self.dtype).type:
+            kind = np.dtype(self.dtype).name
+            raise TypeError(f"argument {self.name}: a scalar of {kind} is needed, not {_kind(x)}")
+
+    def passed(self, x: Any) -> Any:
+        """What the C function is given."""
+        if x.dtype.kind == "c":
+            return (ctypes.c_char * x.itemsize).from_buffer_copy(x.tobytes())
+        if x.dtype == np.float16:
+            return ctypes.c_uint16(int(x.view(np.uint16)))
+        return np.ctypeslib.as_ctypes_type(x.dtype)(x.item())
+
+
+class Size(NamedTuple):
+    """An argument that is the int that a size is."""
+
+    name: str
+    size: str
+
+    def bind(self, x: Any, sizes: dict[str, int]) -> None:
+        """Check an int, and note the size."""
+        if type(x) is not int:
+            raise TypeError(f"argument {self.name}: int is needed, not {_kind(x)}")
+        if sizes.setdefault(self.size, x) != x:
+            raise ValueError(f"argument {self.name} is {x}, and {self.size} is {sizes[self.size]}")
+
+
+class Constant(NamedTuple):
+    """An argument that is the same in all calls."""
+
+    name: str
+    value: Any
+
+    def bind(self, x: Any, sizes: dict[str, int]) -> None:
+        """Check that it is that."""
+        if not _same(x, self.value):
+            raise ValueError(f"argument {self.name}: the library is for {self.value!r}, not {x!r}")
+
+
+class Made(NamedTuple):
+    """A result. `form` is "array", "made" (by the library) or "scalar"; `kind` is Python's."""
+
+    form: str
+    dtype: str
+    order: tuple[int, ...]
+    kind: str
+
+
+class Entry(NamedTuple):
+    """One function of the library: its arguments by place, its sizes, how its result is built."""
+
+    symbol: str
+    text: str
+    arguments: tuple[Any, ...]
+    positional: int
+    sizes: tuple[str, ...]
+    results: tuple[Made, ...]
+    build: Callable[[Sequence[Any], Mapping[str, Any]], Any]
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name. Raises TypeError."""
+        names = [a.name for a in self.arguments]
+        if len(args) > self.positional:
+            raise TypeError(f"{self.positional} arguments by place are taken, not {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, x in kwargs.items():
+            if name not in names:
+                raise TypeError(f"there is no argument {name}")
+            if name in given:
+                raise TypeError(f"argument {name} is given twice")
+            given[name] = x
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise TypeError(f"argument {missing[0]} is missing")
+        return given
+
+    def call(self, library: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result. Raises TypeError and ValueError where the arguments do not fit."""
+        given = self.bound(args, kwargs)
+        sizes: dict[str, int] = {}
+        for a in self.arguments:
+            a.bind(given[a.name], sizes)
+        self._require_apart(given)
+        passed = [ctypes.c_int64(sizes[s]) for s in self.sizes]
+        results = self._results(library, passed)
+        values = [a.passed(given[a.name]) for a in self.arguments if hasattr(a, "passed")]
+        taken = [x for r in results for x in r.passed]
+        self._require(getattr(library, self.symbol)(*passed, *values, *taken))
+        return self.build([r.value(library) for r in results], given)
+
+    def _require_apart(self, given: Mapping[str, Any]) -> None:
+        arrays = [a for a in self.arguments if isinstance(a, Array)]
+        for a in arrays:
+            for b in arrays if a.stored else ():
+                if a is not b and np.may_share_memory(given[a.name], given[b.name]):
+                    text = f"argument {a.name} is stored into, and shares memory with {b.name}"
+                    raise ValueError(text)
+
+    def _results(self, library: Any, sizes: Sequence[Any]) -> list[_Result]:
+        lengths = [np.zeros(len(r.order), np.int64) for r in self.results]
+        known = [
+            s for r, s in zip(self.results, lengths, strict=True) if r.form == "array" and s.size
+        ]
+        if known:
+            given = [s.ctypes.data_as(ctypes.c_void_p) for s in known]
+            self._require(getattr(library, f"{self.symbol}_shapes")(*sizes, *given))
+        return [_Result(r, s) for r, s in zip(self.results, lengths, strict=True)]
+
+    def _require(self, status: int) -> None:
+        if status == 1:
+            raise RuntimeError(
+                f"{self.symbol}: a check failed: an index out of bounds, a singular matrix or an "
+                "int that does not fit 64 bits; arrays are as they were before"
+            )
+        if status == 2:
+            raise ValueError(f"the sizes do not fit: {self.text}")
+        if status == 3:
+            raise MemoryError(f"{self.symbol} has no memory")
+        if status == 4:
+            raise RuntimeError(f"{self.symbol}: a size does not fit the integers of BLAS")
+        if status:
+            raise RuntimeError("this processor lacks instructions that the library was made with")
+
+
+class _Result:
+    """Memory for a result."""
+
+    def __init__(self, made: Made, shape: np.ndarray[Any, Any]) -> None:
+        self.made, self.shape = made, shape
+        self.pointer = ctypes.c_void_p()
+        if made.form != "made":
+            self.array = _empty(shape, made)
+            self.passed = [ctypes.c_void_p(self.array.ctypes.data)]
+            return
+        self.passed = [ctypes.byref(self.pointer)]  # type: ignore[list-item]
+        if made.order:
+            self.passed.append(ctypes.c_void_p(shape.ctypes.data))
+
+    def value(self, library: Any) -> Any:
+        """What the user gets."""
+        if self.made.form == "array":
+            return self.array
+        if self.made.form == "scalar":
+            return self.array.item() if self.made.kind else self.array[()]
+        try:
+            out = _empty(self.shape, self.made)
+            ctypes.memmove(out.ctypes.data, self.pointer, out.nbytes)
+        finally:
+            library.free_array(self.pointer)
+        return out
+
+
+def _empty(shape: np.ndarray[Any, Any], made: Made) -> np.ndarray[Any, Any]:
+    """A new array whose axes lie in the order of a result."""
+    lengths = [int(shape[axis]) for axis in made.order]
+    return np.empty(lengths, made.dtype).transpose(np.argsort(made.order).astype(int))
+
+
+def _kind(x: Any) -> str:
+    return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b) and repr(a) == repr(b)
+
+
+class Library:
+    """The library beside the loader. `routines` are those of BLAS and LAPACK that it calls."""
+
+    def __init__(self, file: str, name: str, routines: Sequence[str], makes_arrays: bool) -> None:
+        self._library: Any = ctypes.CDLL(str(Path(file).with_name(f"lib{name}.so")))
+        if makes_arrays:
+            self.free_array = getattr(self._library, f"{name}_free")
+        if routines:
+            getattr(self._library, f"{name}_set_blas")(ctypes.byref(_table(routines)))
+
+    def __getattr__(self, symbol: str) -> Any:
+        return getattr(self._library, symbol)
+
+    def call(self, entries: Sequence[Entry], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of the first entry that the arguments fit."""
+        errors: list[TypeError | ValueError] = []
+        for entry in entries:
+            try:
+                return entry.call(self, args, kwargs)
+            except (TypeError, ValueError) as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        whole = [f"{e.text}: {error}" for e, error in zip(entries, errors, strict=True)]
+        kind = TypeError if all(isinstance(e, TypeError) for e in errors) else ValueError
+        raise kind("\n".join(["the arguments fit no signature", *whole]))
+
+
+#: How libraries spell `cblas_dgemm` and `dgesv_`, and the bits of their integers.
+_SPELLINGS = (
+    ("scipy_cblas_{}64_", "scipy_{}_64_", 64),
+    ("cblas_{}$NEWLAPACK$ILP64", "{}$NEWLAPACK$ILP64", 64),
+    ("cblas_{}64_", "{}_64_", 64),
+    ("scipy_cblas_{}", "scipy_{}_", 32),
+    ("cblas_{}", "{}_", 32),
+)
+_LAPACK = ("gesv", "potrf", "getrf", "getri")
+
+
+def _table(routines: Sequence[str]) -> ctypes.Structure:
+    """The routines of the library that NumPy itself calls. Raises ImportError without it."""
+    folder = "numpy._core" if np.__version__.partition(".")[0] != "1" else "numpy.core"
+    modules = (f"{folder}._multiarray_umath", "numpy.linalg._umath_linalg")
+    blas, lapack = (ctypes.CDLL(str(importlib.import_module(m).__file__)) for m in modules)
+    for cblas, fortran, bits in _SPELLINGS:
+        found = []
+        for name in routines:
+            is_lapack = name[1:] in _LAPACK
+            base = f"{name}_sub" if name.endswith("dotu") else name
+            symbol = (fortran if is_lapack else cblas).format(base)
+            function = getattr(lapack if is_lapack else blas, symbol, None)
+            found.append(ctypes.cast(function, ctypes.c_void_p) if function else None)
+        if None not in found:
+            members: list[Any] = [("int_bits", ctypes.c_int)]
+            members += [(name, ctypes.c_void_p) for name in routines]
+            kind: Any = type("Table", (ctypes.Structure,), {"_fields_": members})
+            table: ctypes.Structure = kind(bits, *found)
+            return table
+    raise ImportError(f"NumPy's BLAS has no {', '.join(routines)} under a name that is known")
