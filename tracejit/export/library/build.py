@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import shutil
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracejit import __version__
 from tracejit.api import jit
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.levels import NATIVE, target_of
@@ -104,15 +106,22 @@ def compile(
         entries.append(make_entry(jit(function), signature, symbol, program, chosen))
     code = native_code(entries, chosen)
     described = f"{getattr(function, '__module__', '?')}.{plain or '?'}"
-    d = Description(name, described, chosen.cpu, tuple(entries), code.routines)
+    build = _build(code, [e.whole_text for e in entries])
+    d = Description(name, described, chosen.cpu, tuple(entries), code.routines, build)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    made = Exported(name, folder, {e.symbol: e.text for e in entries})
+    made = Exported(name, folder, {e.symbol: e.whole_text for e in entries})
     texts = {made.header: header(d), made.loader: loader(d), made.example: example(d)}
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     _link(found, d, chosen, code, made)
     return made
+
+
+def _build(code: NativeCode, texts: list[str]) -> str:
+    """What tells a library from any other: loaders must have the one that they were made for."""
+    parts = [*code.objects, *(text.encode() for text in (__version__, *texts))]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
 def _require_name(name: str) -> None:
@@ -166,5 +175,5 @@ def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: E
 def _exports(d: Description) -> str:
     names = [e.symbol for e in d.entries]
     names += [f"{e.symbol}_shapes" for e in d.entries]
-    names += [f"{d.name}_set_blas", f"{d.name}_free"]
+    names += [f"{d.name}_{own}" for own in ("set_blas", "free", "build")]
     return " ".join(f"{name};" for name in names)

@@ -145,6 +145,7 @@ def c_source(d: Description, target: HostTarget) -> str:
             f"void {d.name}_set_blas(const {d.name}_blas *given) {{ table = *given; }}",
             *(_NARROW, adapters(d.routines)),
         ]
+    parts.append(f'const char {d.name}_build[] = "{d.build}";')
     for e in d.entries:
         parts += [*_sizes_fit(e), *_shapes(e), *_function(d, e)]
     if d.makes_arrays:

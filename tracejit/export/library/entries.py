@@ -124,9 +124,15 @@ class Entry:
         return f"({given}) -> {', '.join(map(_result_text, self.results)) or 'None'}"
 
     @property
-    def guards(self) -> list[str]:
-        """What else holds of the sizes, for people."""
-        return [f"{g.left} {g.relation} {g.right}" for g in self.spec.guards]
+    def rules(self) -> list[str]:
+        """What holds of the sizes, for people."""
+        guards = [f"{g.left} {g.relation} {g.right}" for g in self.spec.guards]
+        return [f"{s} >= 2" for s in self.sizes] + guards
+
+    @property
+    def whole_text(self) -> str:
+        """The text, with the rules."""
+        return f"{self.text}{', where ' * bool(self.rules)}{', '.join(self.rules)}"
 
 
 def make_entry(

@@ -17,7 +17,7 @@ def loader(d: Description) -> str:
     """The text of the module."""
     code = Path(__file__).with_name("loader_code.py").read_text(encoding="utf-8")
     code = code.partition("\nfrom __future__ import annotations\n")[2]
-    signatures = "".join(f"\n    {d.name}{e.text}" for e in d.entries)
+    signatures = "".join(f"\n    {d.name}{e.whole_text}" for e in d.entries)
     return f'''\
 """{d.name}: {d.function}, made by tracejit {__version__} for {d.target} processors.
 
@@ -27,7 +27,7 @@ def loader(d: Description) -> str:
 from __future__ import annotations
 {code}
 
-_LIBRARY = Library(__file__, {d.name!r}, {sorted(d.routines)!r}, {d.makes_arrays!r})
+_LIBRARY = Library(__file__, {d.name!r}, {sorted(d.routines)!r}, {d.makes_arrays!r}, {d.build!r})
 _ENTRIES = (
 {"".join(_entry(e) for e in d.entries)})
 
@@ -51,12 +51,10 @@ def _entry(e: Entry) -> str:
         f"            Made({r.form!r}, {r.dtype.str!r}, {tuple(r.order)!r}, {r.kind!r}),\n"
         for r in e.results
     )
-    rules = [f"{s} >= 2" for s in e.sizes] + e.guards
-    text = f"{e.text}{', where ' * bool(rules)}{', '.join(rules)}"
     return f"""\
     Entry(
         {e.symbol!r},
-        {text!r},
+        {e.whole_text!r},
         (
 {arguments}        ),
         {e.signature.positional},

@@ -257,8 +257,20 @@ def _same(a: Any, b: Any) -> bool:
 class Library:
     """The library beside the loader. `routines` are those of BLAS and LAPACK that it calls."""
 
-    def __init__(self, file: str, name: str, routines: Sequence[str], makes_arrays: bool) -> None:
-        self._library: Any = ctypes.CDLL(str(Path(file).with_name(f"lib{name}.so")))
+    def __init__(
+        self, file: str, name: str, routines: Sequence[str], makes_arrays: bool, build: str
+    ) -> None:
+        path = Path(file).with_name(f"lib{name}.so")
+        self._library: Any = ctypes.CDLL(str(path))
+        # The system gives a process what it has loaded from this path before.
+        found = ctypes.string_at(
+            ctypes.addressof(ctypes.c_char.in_dll(self._library, f"{name}_build"))
+        )
+        if found != build.encode():
+            raise ImportError(
+                f"{path} is not the library of this loader, or was made anew since this process "
+                "loaded it: a new process loads the new one"
+            )
         if makes_arrays:
             self.free_array = getattr(self._library, f"{name}_free")
         if routines:

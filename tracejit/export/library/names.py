@@ -10,9 +10,10 @@ _KEYWORDS = frozenset(
     "alignas alignof and auto bool break case catch char class complex const constexpr continue "
     "default delete do double else enum explicit export extern false float for friend goto if "
     "inline int int8_t int16_t int32_t int64_t long main mutable namespace new not nullptr "
-    "operator or private protected public register restrict return short signed sizeof static struct "
-    "switch template this throw true try typedef typeof typename uint8_t uint16_t uint32_t uint64_t union "
-    "unsigned using virtual void volatile wchar_t while xor asm errno I".split()
+    "operator or private protected public register restrict return short signed sizeof static "
+    "struct switch template this throw true try typedef typeof typename uint8_t uint16_t "
+    "uint32_t uint64_t union unsigned using virtual void volatile wchar_t while xor asm errno "
+    "I".split()
 )
 #: What functions of a library call things themselves.
 _OWN = frozenset(

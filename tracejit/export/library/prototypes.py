@@ -36,8 +36,8 @@ _C_TYPES = {
 
 @dataclass(frozen=True)
 class Description:
-    """What a library is: its name, whose function it has, for which processors, its entries, and
-    the routines that its host gives it.
+    """What a library is: its name, whose function it has, for which processors, its entries, the
+    routines that its host gives it, and what tells it from every other one.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Description:
     target: str
     entries: tuple[Entry, ...]
     routines: Routines
+    build: str
 
     @property
     def upper(self) -> str:
@@ -149,9 +150,8 @@ def _table(d: Description) -> list[str]:
 def _comment(e: Entry) -> Iterator[str]:
     """What an entry takes and gives."""
     told = [f"{e.text}"]
-    if e.sizes:
-        rules = [f"{s} >= 2" for s in e.sizes] + e.guards
-        told.append(f"Sizes: {', '.join(rules)}.")
+    if e.rules:
+        told.append(f"Sizes: {', '.join(e.rules)}.")
     orders = [p.c_name for p in e.parameters if p.is_array and p.order == "F"]
     told += [f"{name} lies in Fortran order." for name in orders]
     for r in e.results:

@@ -35,11 +35,11 @@ def require_no_python(program: Program, located: Callable[[], str]) -> None:
         raise NotExported(f"{why}: there is no Python in a library", where)
     missing = [name for name, at in program.symbols.items() if not is_provided(name, at)]
     if missing:
-        why = (
-            "what is printed, raised, drawn from a stream of random numbers or done by NumPy's own "
-            "functions needs Python, which a library does not have"
+        raise NotExported(
+            "there is no Python in a library, to print, to raise exceptions, to draw random "
+            f"numbers or to run a function of NumPy's own ({missing[0]})",
+            _place_of(missing, located()),
         )
-        raise NotExported(f"{why} ({missing[0]})", _place_of(missing, located()))
 
 
 def _place_of(symbols: list[str], text: str) -> Where | None:
