@@ -17,6 +17,7 @@ import tracejit
 from tests.export import library_programs as programs
 from tests.support.compare import assert_same
 from tests.support.libraries import NEEDS_CC, load
+from tracejit.ir.types import DTYPES
 
 pytestmark = NEEDS_CC
 RNG = np.random.default_rng(0)
@@ -130,6 +131,8 @@ def test_stores_are_in_place(folder: Path) -> None:
     assert smooth(x, 5) is x
     programs.smooth(y, 5)
     assert_same(y, x)
+    assert_same(programs.smooth(y.copy(), 9000), smooth(x, 9000))
+    x[:] = y
     assert_same(programs.smooth(y, 2, scale=3.0), smooth(x, 2, scale=3.0))
     with pytest.raises(ValueError, match=r"for 3\.0, not 4\.0"):
         smooth(x, 2, scale=4.0)
@@ -267,6 +270,33 @@ def test_lapack_and_complex_numbers(folder: Path) -> None:
     args = RNG.random((3, 4)) + 1j, RNG.random(4) * 2j + 1
     expected, found = programs.complex_product(*args), load(made).complex_product(*args)
     assert_same(expected, found, "order", ulp=10)
+
+
+def test_sorts(folder: Path) -> None:
+    signatures = ("f64[n, m], i32[k]", "f32[n, m], u8[k]")
+    ordered = load(tracejit.export(programs.ordered, *signatures, out=folder)).ordered
+    for kinds, n, m, k in (((float, "i4"), 2, 3, 4), (("f4", "u1"), 70, 33, 999)):
+        x = RNG.integers(-5, 50, (n, m)).astype(kinds[0])
+        x[0, 0] = np.nan if n > 2 else -np.inf
+        args = x, RNG.integers(0, 100, k).astype(kinds[1])
+        assert_same(programs.ordered(*args), ordered(*args))
+
+
+def test_every_dtype(folder: Path) -> None:
+    signatures = [f"{name}[n], {name}" for name in DTYPES]
+    greater = load(tracejit.export(programs.greater, *signatures, out=folder)).greater
+    for dtype in DTYPES.values():
+        x, s = (RNG.random(9) * 100).astype(dtype), np.full(1, 40, dtype)[0]
+        assert_same(programs.greater(x, s), greater(x, s))
+
+
+def test_lengths_that_are_numbers(folder: Path) -> None:
+    empty = load(tracejit.export(programs.empty, "int", out=folder)).empty
+    for n in (0, 1, 5):
+        assert_same(np.zeros(n), empty(n))
+    for n, kind in ((-1, RuntimeError), (2**62, RuntimeError), (2**44, MemoryError)):
+        with pytest.raises(kind):
+            empty(n)
 
 
 def test_threads_may_call_at_once(solve: Any) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["Routines", "adapters", "fields", "is_lapack"]
+from tracejit.link.blas import LAPACK
+
+__all__ = ["Routines", "adapters", "fields"]
 
 #: Routine -> its result and the types of its arguments, in LLVM's words.
 Routines = Mapping[str, tuple[str, list[str]]]
@@ -23,7 +25,7 @@ _C_TYPES = {
 }
 #: The arguments of LAPACK's routines, all by address: integers (i), the integer that is the number
 #: of pivots (n), pivots that it gives (p) or takes (q), its info (o), anything else (x).
-_LAPACK = {
+_BY_ADDRESS = {
     "gesv": "nixipxio",
     "getrf": "inxipo",
     "getri": "nxiqxio",
@@ -31,14 +33,9 @@ _LAPACK = {
 }
 
 
-def is_lapack(routine: str) -> bool:
-    """Whether it is a routine of LAPACK, called as Fortran does."""
-    return routine[1:] in _LAPACK
-
-
 def fields(routines: Routines) -> list[tuple[str, str]]:
     """The members of the table for these routines, each with what its host puts there."""
-    return [(name, f"{name}_" if is_lapack(name) else _cblas(name)) for name in sorted(routines)]
+    return [(name, f"{name}_" if name[1:] in LAPACK else _cblas(name)) for name in sorted(routines)]
 
 
 def _cblas(name: str) -> str:
@@ -48,7 +45,7 @@ def _cblas(name: str) -> str:
 def adapters(routines: Routines) -> str:
     """The functions by which native code calls what is in the table, in C."""
     return "\n".join(
-        _lapack(name) if is_lapack(name) else _blas(name, *routines[name])
+        _lapack(name) if name[1:] in LAPACK else _blas(name, *routines[name])
         for name in sorted(routines)
     )
 
@@ -75,7 +72,7 @@ def _blas(name: str, result: str, types: list[str]) -> str:
 
 
 def _lapack(name: str) -> str:
-    letters = _LAPACK[name[1:]]
+    letters = _BY_ADDRESS[name[1:]]
     arguments = [f"a{k}" for k in range(len(letters))]
     typed = ", ".join(f"void *{a}" for a in arguments)
     ints = [a for a, x in zip(arguments, letters, strict=True) if x in "in"]

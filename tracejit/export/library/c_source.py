@@ -9,6 +9,7 @@ from tracejit.export.library.blas_table import adapters
 from tracejit.export.library.entries import Entry, Parameter, Result
 from tracejit.export.library.native_code import captured_name
 from tracejit.export.library.prototypes import STATUSES, Description, prototype, shapes_prototype
+from tracejit.export.library.sorts import is_sort, sorts
 from tracejit.ir.dims import Dim
 
 __all__ = ["c_source"]
@@ -145,6 +146,7 @@ def c_source(d: Description, target: HostTarget) -> str:
             f"void {d.name}_set_blas(const {d.name}_blas *given) {{ table = *given; }}",
             *(_NARROW, adapters(d.routines)),
         ]
+    parts += sorts({name for e in d.entries for name in e.code.symbols if is_sort(name)})
     parts.append(f'const char {d.name}_build[] = "{d.build}";')
     for e in d.entries:
         parts += [*_sizes_fit(e), *_shapes(e), *_function(d, e)]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tracejit.export.library.blas_table import is_lapack
 from tracejit.export.library.entries import Entry, Parameter, Result
 from tracejit.export.library.prototypes import Description, c_type
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import dtype_name
+from tracejit.link.blas import spellings
 from tracejit.runtime.call.entry_spec import SizeGuard
 
 __all__ = ["DRAWS", "example", "example_sizes"]
@@ -41,16 +41,14 @@ static double draw(void) {{
 _LOAD = """
 /* Fill the table from a BLAS with LAPACK, whatever it calls its functions. */
 static int load_blas(const char *path) {{
-    static const struct {{ const char *cblas, *fortran; int bits; }} spellings[] = {{
-        {{"scipy_cblas_%s64_", "scipy_%s_64_", 64}}, {{"cblas_%s64_", "%s_64_", 64}},
-        {{"scipy_cblas_%s", "scipy_%s_", 32}},       {{"cblas_%s", "%s_", 32}},
+    static const struct {{ int bits; const char *names[{count}]; }} libraries[] = {{
+{libraries}
     }};
     void *library = dlopen(path, RTLD_NOW);
-    for (int k = 0; library && k < 4; ++k) {{
-        char name[64];
+    for (int k = 0; library && k < (int)(sizeof libraries / sizeof *libraries); ++k) {{
         {name}_blas table;
-        table.int_bits = spellings[k].bits;
         int lacking = 0;
+        table.int_bits = libraries[k].bits;
 {finds}
         if (!lacking) {{
             {name}_set_blas(&table);
@@ -61,8 +59,7 @@ static int load_blas(const char *path) {{
 }}
 """
 _FIND = """\
-        snprintf(name, sizeof name, spellings[k].{spelling}, "{symbol}");
-        *(void **)&table.{member} = dlsym(library, name);
+        *(void **)&table.{member} = dlsym(library, libraries[k].names[{number}]);
         lacking |= !table.{member};"""
 
 
@@ -91,18 +88,24 @@ def example(d: Description) -> str:
     )
     parts = [head]
     if loads:
-        finds = "\n".join(_find(member) for member in sorted(d.routines))
-        parts.append(_LOAD.format(name=d.name, finds=finds))
+        parts.append(_load(d))
     for e in d.entries:
         parts.append("\n".join(_run(d, e)))
     parts.append("\n".join(_main(d)))
     return "\n".join(parts)
 
 
-def _find(member: str) -> str:
-    symbol = f"{member}_sub" if member.endswith("dotu") else member
-    spelling = "fortran" if is_lapack(member) else "cblas"
-    return _FIND.format(member=member, symbol=symbol, spelling=spelling)
+def _load(d: Description) -> str:
+    """The function that fills the table."""
+    names = sorted(d.routines)
+    finds = [_FIND.format(number=k, member=name) for k, name in enumerate(names)]
+    libraries = []
+    for spelled in zip(*map(spellings, names), strict=True):
+        symbols = ", ".join(f'"{symbol}"' for symbol, _ in spelled)
+        libraries.append(f"        {{{spelled[0][1]}, {{{symbols}}}}},")
+    return _LOAD.format(
+        name=d.name, count=len(names), libraries="\n".join(libraries), finds="\n".join(finds)
+    )
 
 
 def _main(d: Description) -> Iterator[str]:

@@ -9,6 +9,7 @@ from tracejit.export.library.entries import Entry
 from tracejit.export.library.prototypes import Description
 from tracejit.export.library.signatures import Argument
 from tracejit.ir.types import ArrayType
+from tracejit.link.blas import LAPACK, spellings
 
 __all__ = ["loader"]
 
@@ -27,7 +28,9 @@ def loader(d: Description) -> str:
 from __future__ import annotations
 {code}
 
-_LIBRARY = Library(__file__, {d.name!r}, {sorted(d.routines)!r}, {d.makes_arrays!r}, {d.build!r})
+_ROUTINES = (
+{"".join(_routine(name) for name in sorted(d.routines))})
+_LIBRARY = Library(__file__, {d.name!r}, _ROUTINES, {d.makes_arrays!r}, {d.build!r})
 _ENTRIES = (
 {"".join(_entry(e) for e in d.entries)})
 
@@ -43,6 +46,10 @@ def {d.name}(*args: Any, **kwargs: Any) -> Any:
 
 __all__ = [{d.name!r}]
 '''
+
+
+def _routine(name: str) -> str:
+    return f"    ({name!r}, {name[1:] in LAPACK!r}, {spellings(name)!r}),\n"
 
 
 def _entry(e: Entry) -> str:

@@ -255,10 +255,12 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Library:
-    """The library beside the loader. `routines` are those of BLAS and LAPACK that it calls."""
+    """The library beside the loader. `routines` are what `_table` takes, `build` is which library
+    it has to be.
+    """
 
     def __init__(
-        self, file: str, name: str, routines: Sequence[str], makes_arrays: bool, build: str
+        self, file: str, name: str, routines: Sequence[Any], makes_arrays: bool, build: str
     ) -> None:
         path = Path(file).with_name(f"lib{name}.so")
         self._library: Any = ctypes.CDLL(str(path))
@@ -294,34 +296,24 @@ class Library:
         raise kind("\n".join(["the arguments fit no signature", *whole]))
 
 
-#: How libraries spell `cblas_dgemm` and `dgesv_`, and the bits of their integers.
-_SPELLINGS = (
-    ("scipy_cblas_{}64_", "scipy_{}_64_", 64),
-    ("cblas_{}$NEWLAPACK$ILP64", "{}$NEWLAPACK$ILP64", 64),
-    ("cblas_{}64_", "{}_64_", 64),
-    ("scipy_cblas_{}", "scipy_{}_", 32),
-    ("cblas_{}", "{}_", 32),
-)
-_LAPACK = ("gesv", "potrf", "getrf", "getri")
-
-
-def _table(routines: Sequence[str]) -> ctypes.Structure:
-    """The routines of the library that NumPy itself calls. Raises ImportError without it."""
+def _table(routines: Sequence[tuple[str, bool, Sequence[tuple[str, int]]]]) -> ctypes.Structure:
+    """The routines of the library that NumPy itself calls: names, whether they are LAPACK's, what
+    libraries call them, with the bits of their integers. Raises ImportError without them.
+    """
     folder = "numpy._core" if np.__version__.partition(".")[0] != "1" else "numpy.core"
     modules = (f"{folder}._multiarray_umath", "numpy.linalg._umath_linalg")
     blas, lapack = (ctypes.CDLL(str(importlib.import_module(m).__file__)) for m in modules)
-    for cblas, fortran, bits in _SPELLINGS:
-        found = []
-        for name in routines:
-            is_lapack = name[1:] in _LAPACK
-            base = f"{name}_sub" if name.endswith("dotu") else name
-            symbol = (fortran if is_lapack else cblas).format(base)
-            function = getattr(lapack if is_lapack else blas, symbol, None)
-            found.append(ctypes.cast(function, ctypes.c_void_p) if function else None)
+    members: list[Any] = [("int_bits", ctypes.c_int)]
+    members += [(name, ctypes.c_void_p) for name, _, _ in routines]
+    kind: Any = type("Table", (ctypes.Structure,), {"_fields_": members})
+    # Routines of one library alone.
+    for k, (_, bits) in enumerate(routines[0][2]):
+        found = [
+            getattr(lapack if is_lapack else blas, spelled[k][0], None)
+            for _, is_lapack, spelled in routines
+        ]
         if None not in found:
-            members: list[Any] = [("int_bits", ctypes.c_int)]
-            members += [(name, ctypes.c_void_p) for name in routines]
-            kind: Any = type("Table", (ctypes.Structure,), {"_fields_": members})
-            table: ctypes.Structure = kind(bits, *found)
+            table: ctypes.Structure = kind(bits, *(ctypes.cast(f, ctypes.c_void_p) for f in found))
             return table
-    raise ImportError(f"NumPy's BLAS has no {', '.join(routines)} under a name that is known")
+    names = ", ".join(name for name, _, _ in routines)
+    raise ImportError(f"NumPy's BLAS has no {names} under a name that is known")

@@ -19,7 +19,7 @@ from tracejit.codegen.support.contractions import CONTRACTIONS, contraction_modu
 from tracejit.codegen.support.shared_products import product_text
 from tracejit.export.library.entries import Entry
 from tracejit.export.library.symbols import OWN_NAMES, bytes_text, data_of, functions_of
-from tracejit.link.blas import ROUTINES, Routine
+from tracejit.link.blas import LAPACK, ROUTINES, Routine
 
 __all__ = ["NativeCode", "captured_name", "native_code"]
 
@@ -27,8 +27,6 @@ _DEFINED = re.compile(r'^define [^@\n]*@"?([\w.$-]+)"?\(', re.MULTILINE)
 _NAME = re.compile(r"@([\w.$-]+)")
 #: A function that a helper declares: its result, whose it is, its name and its types.
 _DECLARED = re.compile(r'^declare (\S+) @"(tj_\w+)\.(\w+)"\((.*)\)$', re.MULTILINE)
-#: Routines of LAPACK are Fortran's.
-_LAPACK = ("gesv", "potrf", "getrf", "getri")
 
 
 @dataclass
@@ -109,7 +107,7 @@ def _module_of(name: str, target: HostTarget) -> tuple[str, str]:
 
 def _form(routine: str) -> RoutineForm:
     """How helpers call: with wide integers, by what `blas_table` writes."""
-    return Routine(routine, 0, 64, "fortran" if routine[1:] in _LAPACK else "cblas")
+    return Routine(routine, 0, 64, "fortran" if routine[1:] in LAPACK else "cblas")
 
 
 def _linked(text: str, routines: dict[str, tuple[str, list[str]]]) -> tuple[str, list[str]]:

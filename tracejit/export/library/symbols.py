@@ -14,8 +14,10 @@ import numpy as np
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS
 from tracejit.codegen.support.blas import HELPERS
 from tracejit.codegen.support.contractions import CONTRACTIONS
+from tracejit.export.library.sorts import is_sort
 from tracejit.link import finding, places
 from tracejit.link import shared as shared_libraries
+from tracejit.link import sorts as numpy_sorts
 from tracejit.link.addresses import Recipe, This
 
 __all__ = ["OWN_NAMES", "bytes_text", "data_of", "functions_of", "is_provided"]
@@ -66,6 +68,8 @@ def _is_function(name: str, address: int) -> bool:
             return name == "tj_threads"
         case Recipe(finding.__name__, "python_address", (known,)):
             return known == name and name in OWN_NAMES
+        case Recipe(numpy_sorts.__name__, "sort_address", _):
+            return is_sort(name)
         case Recipe(shared_libraries.__name__, "library_symbol", (_, known)):
             return known == name and name in _FUNCTIONS
     return False
