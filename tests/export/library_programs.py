@@ -158,3 +158,17 @@ def greater(x, s):
 def empty(n):
     """An array of a length that is a number."""
     return np.zeros(n)
+
+
+def unlike(x, k):
+    """Results of different kinds, by data, and a list of numbers."""
+    if x[0] > 1.0:
+        return "large"
+    if k > 2:
+        return x * k, [x[j] for j in range(3)]
+    return k
+
+
+def texts(x, text):
+    """Gives a text that ends comments and strings."""
+    return text, x + 1, '*/ \\ """'

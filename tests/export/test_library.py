@@ -299,6 +299,21 @@ def test_lengths_that_are_numbers(folder: Path) -> None:
             empty(n)
 
 
+def test_texts_among_arguments_and_results(folder: Path) -> None:
+    texts = load(tracejit.export(programs.texts, r"""f64[n], '*/ \\"\"\"'""", out=folder)).texts
+    text = '*/ \\"""'
+    assert_same(programs.texts(np.ones(2), text), texts(np.ones(2), text))
+
+
+def test_results_of_different_kinds(folder: Path) -> None:
+    made = tracejit.export(programs.unlike, "f64[n], int", out=folder)
+    unlike = load(made).unlike
+    for first, k in ((2.0, 1), (0.5, 3), (0.5, 1)):
+        x = np.array([first, 0.25, 4.0, 5.0])
+        assert_same(programs.unlike(x, k), unlike(x, k))
+    assert "the result is ((out1, [out2, out3, out4]) if out0 else" in made.header.read_text()
+
+
 def test_threads_may_call_at_once(solve: Any) -> None:
     A, b = RNG.random((30, 30)) + 30 * np.eye(30), RNG.random(30)
     expected = solve(A, b)

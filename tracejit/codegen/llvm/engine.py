@@ -189,7 +189,7 @@ class _Compiler:
 
 @once
 def _compiler(target: HostTarget | None = None) -> _Compiler:
-    """That of a target, or of the host."""
+    """That of the host, or of all processors with the name of a target."""
     if target is not None:
         return _Compiler(target.cpu, "")
     llvm = _llvm()
@@ -227,7 +227,8 @@ def _emit(
     ir_text: str, simplifycfg: bool, glue: bool = False, target: HostTarget | None = None
 ) -> bytes:
     """Object code, for the host where there is no other target."""
-    compiler = _compiler() if target is None else _compiler(target)
+    # The host may lack what its processor's name stands for.
+    compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine
 
     def machine_code(module: Any) -> bytes:

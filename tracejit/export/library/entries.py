@@ -6,6 +6,7 @@ needs Python while it runs.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -122,6 +123,13 @@ class Entry:
         """What it takes and gives, for people."""
         given = ", ".join(_argument_text(a) for a in self.signature.arguments)
         return f"({given}) -> {', '.join(map(_result_text, self.results)) or 'None'}"
+
+    @property
+    def given_back(self) -> str:
+        """The result of the function by the names of C, where it is not the results in order."""
+        text = re.sub(r"\br\[(\d+)\]", lambda m: self.results[int(m[1])].c_name, self.result_form)
+        names = [r.c_name for r in self.results]
+        return "" if text.strip("()") == ", ".join(names) else re.sub(r"a\['(\w+)'\]", r"\1", text)
 
     @property
     def rules(self) -> list[str]:

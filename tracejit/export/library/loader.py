@@ -18,7 +18,7 @@ def loader(d: Description) -> str:
     """The text of the module."""
     code = Path(__file__).with_name("loader_code.py").read_text(encoding="utf-8")
     code = code.partition("\nfrom __future__ import annotations\n")[2]
-    signatures = "".join(f"\n    {d.name}{e.whole_text}" for e in d.entries)
+    signatures = "".join(f"\n    {d.name}{_quoted(e.whole_text)}" for e in d.entries)
     return f'''\
 """{d.name}: {d.function}, made by tracejit {__version__} for {d.target} processors.
 
@@ -46,6 +46,11 @@ def {d.name}(*args: Any, **kwargs: Any) -> Any:
 
 __all__ = [{d.name!r}]
 '''
+
+
+def _quoted(text: str) -> str:
+    """A text inside of a docstring."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _routine(name: str) -> str:

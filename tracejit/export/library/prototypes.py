@@ -160,9 +160,12 @@ def _comment(e: Entry) -> Iterator[str]:
     stored = [p.c_name for p in e.parameters if p.is_stored]
     if stored:
         told.append(f"Stored into: {', '.join(stored)}; no other array may overlap.")
+    if e.given_back:
+        told.append(f"In Python the result is {e.given_back}.")
     made = [r.c_name for r in e.results if r.form == "made"]
     if made:
         told.append(f"Made by the function, for the caller to free: {', '.join(made)}.")
+    told = [line.replace("*/", "* /") for line in told]
     yield f"/* {told[0]}" + (" */" if len(told) == 1 else "")
     for k, line in enumerate(told[1:], 2):
         yield f"   {line}" + (" */" if k == len(told) else "")

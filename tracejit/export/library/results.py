@@ -6,19 +6,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracejit.export.library.refusals import NotExported
-from tracejit.frontend.tracing.pytree import LEAF, Static
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, Static
 from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["result_text"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+#: Lists of the elements of one array, by their forms in `tracing/boxed.py`.
+_LISTS = {
+    "python": "{}.tolist()",
+    "scalar": "list({})",
+    "array": "[row.copy() for row in {}]",
+}
 
 
 def result_text(traced: Traced, names: Sequence[str], places: Sequence[int | None]) -> str:
     """The expression: results are `r[0]`, `r[1]`, arguments `a["x"]`.
 
     `names` are those of the arguments, `places` the numbers of their leaves. Raises NotExported for
-    a result that is no array or number of its own, an argument, or a tuple, list or dict of these.
+    a result that is no array or number of its own, argument, or tuple, list or dict of these.
     """
     arguments = {place: name for name, place in zip(names, places, strict=True)}
     leaves = iter([_plan_text(traced, plan, arguments) for plan in traced.plans])
@@ -44,6 +50,13 @@ def _node_text(node: Any, leaves: Iterator[str]) -> str:
         text = repr(node.value)
         if "nan" not in text and "inf" not in text:
             return text
+    if isinstance(node, Alternative):
+        # The flag comes first, then the leaves of either side.
+        flag = next(leaves)
+        first, second = _node_text(node.first, leaves), _node_text(node.second, leaves)
+        return f"({first} if {flag} else {second})"
+    if isinstance(node, Boxed) and node.form in _LISTS:
+        return _LISTS[node.form].format(next(leaves))
     if isinstance(node, tuple) and node[0] in (tuple, list, dict):
         cls, keys, children = node
         parts = [_node_text(child, leaves) for child in children]
