@@ -4,8 +4,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from tracejit.export.ahead import compile
 from tracejit.export.events import tensorboard
-from tracejit.export.library.build import Exported, compile
+from tracejit.export.exported import Exported
 from tracejit.export.pictures import dot, svg
 
 __all__ = ["Exported", "compile", "dot", "svg", "tensorboard"]

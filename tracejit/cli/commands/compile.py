@@ -18,7 +18,8 @@ from tracejit.cli.output import add_json, print_json
 from tracejit.cli.targets import describe, find
 from tracejit.codegen.llvm.levels import LEVELS, NATIVE
 from tracejit.errors import GraphError, TraceError
-from tracejit.export.library.build import Exported, compile
+from tracejit.export.ahead import compile
+from tracejit.export.exported import Exported
 from tracejit.export.library.refusals import NotExported
 from tracejit.export.library.signatures import read_signature
 

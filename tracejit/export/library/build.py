@@ -10,14 +10,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracejit import __version__
 from tracejit.api import jit
 from tracejit.codegen.llvm.engine import HostTarget
-from tracejit.codegen.llvm.levels import NATIVE, target_of
+from tracejit.codegen.llvm.levels import target_of
+from tracejit.export.exported import Exported
 from tracejit.export.library.c_source import c_source
 from tracejit.export.library.entries import make_entry
 from tracejit.export.library.example import example
@@ -29,63 +29,23 @@ from tracejit.export.library.signatures import Signature, SignatureError, read_s
 from tracejit.link.finding import c_address
 from tracejit.spelling import no_such
 
-__all__ = ["Exported", "compile"]
+__all__ = ["build"]
 
 #: Where a compiler of C is looked for.
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off")
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was made: the name, the folder, and for each function of the library what it takes."""
-
-    name: str
-    folder: Path
-    functions: dict[str, str]
-
-    @property
-    def library(self) -> Path:
-        """The shared library: with another beginning than the loader, which Python would not find
-        beside it.
-        """
-        return self.folder / f"lib{self.name}.so"
-
-    @property
-    def header(self) -> Path:
-        """The C header."""
-        return self.folder / f"{self.name}.h"
-
-    @property
-    def loader(self) -> Path:
-        """The Python module that loads the library."""
-        return self.folder / f"{self.name}.py"
-
-    @property
-    def example(self) -> Path:
-        """The C program that calls it."""
-        return self.folder / "example.c"
-
-
-def compile(
+def build(
     function: Any,
     *signatures: str,
-    out: str | os.PathLike[str] = ".",
-    name: str | None = None,
-    target: str = NATIVE,
-    sizes: Mapping[str, int] | None = None,
-    cc: str | None = None,
+    out: str | os.PathLike[str],
+    name: str | None,
+    target: str,
+    sizes: Mapping[str, int] | None,
+    cc: str | None,
 ) -> Exported:
-    """Compile a function ahead of time, for each of the signatures, into a folder.
-
-    A signature is text such as `"f64[n, n], f64[n], axis=0"`: types, sizes by name from 2 on, and
-    literals, which are constants of the library. `target` is "native" or a level of x86-64 such as
-    "x86-64-v3". `sizes` are those that are traced with. `cc` is the compiler of C.
-
-    Raises ValueError for a signature, a target or a name that cannot be, and for a function that
-    needs Python while it runs; TraceError for one that cannot be compiled; OSError without a
-    compiler of C, or where it fails.
-    """
+    """What `tracejit.export.compile` gives, with the same arguments; it says what is raised."""
     if not signatures:
         raise SignatureError("a library needs a signature")
     found = _compiler(cc)
@@ -106,8 +66,8 @@ def compile(
         entries.append(make_entry(jit(function), signature, symbol, program, chosen))
     code = native_code(entries, chosen)
     described = f"{getattr(function, '__module__', '?')}.{plain or '?'}"
-    build = _build(code, [e.whole_text for e in entries])
-    d = Description(name, described, chosen.cpu, tuple(entries), code.routines, build)
+    kept = _fingerprint(code, [e.whole_text for e in entries])
+    d = Description(name, described, chosen.cpu, tuple(entries), code.routines, kept)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     made = Exported(name, folder, {e.symbol: e.whole_text for e in entries})
@@ -118,7 +78,7 @@ def compile(
     return made
 
 
-def _build(code: NativeCode, texts: list[str]) -> str:
+def _fingerprint(code: NativeCode, texts: list[str]) -> str:
     """What tells a library from any other: loaders must have the one that they were made for."""
     parts = [*code.objects, *(text.encode() for text in (__version__, *texts))]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]

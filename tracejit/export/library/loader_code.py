@@ -308,7 +308,7 @@ def _table(routines: Sequence[tuple[str, bool, Sequence[tuple[str, int]]]]) -> c
     kind: Any = type("Table", (ctypes.Structure,), {"_fields_": members})
     # Routines of one library alone.
     for k, (_, bits) in enumerate(routines[0][2]):
-        found = [
+        found: list[Any] = [
             getattr(lapack if is_lapack else blas, spelled[k][0], None)
             for _, is_lapack, spelled in routines
         ]
