@@ -88,7 +88,7 @@ def test_signatures_that_cannot_be(text: str, why: str) -> None:
 
 
 def test_names_and_sizes(tmp_path: Path) -> None:
-    for name in ("sin", "while", "a-b", "malloc"):
+    for name in ("sin", "while", "a-b", "malloc", "numpy", "copy"):
         with pytest.raises(ValueError, match="give it another name"):
             tracejit.export(programs.even, "f64[n]", out=tmp_path, name=name)
     with pytest.raises(ValueError, match="there is no size m"):
@@ -101,3 +101,13 @@ def test_without_a_compiler_of_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="a compiler of C links the library"):
         tracejit.export(programs.even, "f64[n]", out=tmp_path)
+
+
+def test_a_compiler_of_c_that_fails(tmp_path: Path) -> None:
+    """What it says is told, and nothing is left."""
+    cc = tmp_path / "cc"
+    cc.write_text("#!/bin/sh\necho no luck >&2\nexit 1\n")
+    cc.chmod(0o755)
+    with pytest.raises(OSError, match="cc failed:\nno luck"):
+        tracejit.export(programs.even, "f64[n]", out=tmp_path / "out", cc=str(cc))
+    assert list((tmp_path / "out").iterdir()) == []

@@ -71,10 +71,10 @@ def build(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     made = Exported(name, folder, {e.symbol: e.whole_text for e in entries})
+    _link(found, d, chosen, code, made)
     texts = {made.header: header(d), made.loader: loader(d), made.example: example(d)}
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-    _link(found, d, chosen, code, made)
     return made
 
 
@@ -85,13 +85,13 @@ def _fingerprint(code: NativeCode, texts: list[str]) -> str:
 
 
 def _require_name(name: str) -> None:
-    """Raise ValueError for a name that no function of a library can have."""
+    """Raise ValueError for a name that no function of a library can have, or no loader."""
     try:
         c_address(name)
     except KeyError:
-        if is_c_name(name):
+        if is_c_name(name) and name not in {*sys.stdlib_module_names, "numpy"}:
             return
-    raise ValueError(f"a library cannot be named {name!r} in C: give it another name")
+    raise ValueError(f"a library cannot be named {name!r}: give it another name")
 
 
 def _require_c_names(signature: Signature) -> None:
@@ -116,13 +116,14 @@ def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: E
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "library.c").write_text(c_source(d, target), encoding="utf-8")
+        (work / made.header.name).write_text(header(d), encoding="utf-8")
         (work / "exports").write_text(f"{{ global: {_exports(d)} local: *; }};\n")
         objects = []
         for k, image in enumerate(code.objects):
             objects.append(work / f"{k}.o")
             objects[-1].write_bytes(image)
         unfinished = made.folder / f".{made.name}.so.{os.getpid()}"
-        command = [cc, *_FLAGS, f"-I{made.folder}", str(work / "library.c"), *map(str, objects)]
+        command = [cc, *_FLAGS, str(work / "library.c"), *map(str, objects)]
         command += ["-shared", "-Wl,-z,defs", f"-Wl,--version-script={work / 'exports'}"]
         command += ["-lm", "-o", str(unfinished)]
         done = subprocess.run(command, capture_output=True, text=True)
