@@ -172,3 +172,8 @@ def unlike(x, k):
 def texts(x, text):
     """Gives a text that ends comments and strings."""
     return text, x + 1, '*/ \\ """'
+
+
+def waves(x):
+    """A long loop, and a long product."""
+    return np.exp(np.sin(x) * np.cos(x)), x @ x

@@ -180,10 +180,11 @@ def test_gradients(folder: Path) -> None:
 
 def test_numbers_and_containers(folder: Path) -> None:
     signature = "int, float, complex, f16, None"
-    numbers = load(tracejit.export(programs.numbers, signature, out=folder)).numbers
+    made = tracejit.export(programs.numbers, signature, out=folder, name="kinds")
+    kinds = load(made).kinds
     for k in (-7, 3, 2**61):
         args = (k, 0.1, 1 - 2j, np.float16(0.3), None)
-        assert_same(programs.numbers(*args), numbers(*args))
+        assert_same(programs.numbers(*args), kinds(*args))
     given = (3, 0.1, 1j, np.float16(1), None)
     for place, bad, text in (
         (0, True, "k: int is needed, not bool"),
@@ -192,10 +193,10 @@ def test_numbers_and_containers(folder: Path) -> None:
         (3, 1.0, "h: a scalar of float16 is needed, not float"),
     ):
         with pytest.raises((TypeError, ValueError)) as caught:
-            numbers(*given[:place], bad, *given[place + 1 :])
+            kinds(*given[:place], bad, *given[place + 1 :])
         assert text in str(caught.value)
     with pytest.raises(RuntimeError, match="does not fit 64 bits"):
-        numbers(2**62, *given[1:])
+        kinds(2**62, *given[1:])
 
 
 def test_results_of_sizes_that_the_run_decides(folder: Path) -> None:
@@ -312,6 +313,23 @@ def test_results_of_different_kinds(folder: Path) -> None:
         x = np.array([first, 0.25, 4.0, 5.0])
         assert_same(programs.unlike(x, k), unlike(x, k))
     assert "the result is ((out1, [out2, out3, out4]) if out0 else" in made.header.read_text()
+
+
+def test_loops_that_threads_share(folder: Path) -> None:
+    """The bits are the same for any number of threads, and in a child that has none of them."""
+    module = load(tracejit.export(programs.waves, "f64[n, n]", out=folder))
+    x = RNG.random((600, 600))
+    expected = module.waves(x)
+    assert_same(programs.waves(x), expected, "order", ulp=600)
+    for n in (3, 2, 0):
+        module.set_threads(n)
+        assert_same(expected, module.waves(x))
+    module.set_threads(2)
+    assert_same(expected, module.waves(x))
+    child = os.fork()
+    if child == 0:
+        os._exit(int(not np.array_equal(module.waves(x)[0], expected[0])))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_threads_may_call_at_once(solve: Any) -> None:

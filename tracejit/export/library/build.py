@@ -33,7 +33,7 @@ __all__ = ["build"]
 
 #: Where a compiler of C is looked for.
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off")
+_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off")
 
 
 def build(
@@ -67,7 +67,9 @@ def build(
     code = native_code(entries, chosen)
     described = f"{getattr(function, '__module__', '?')}.{plain or '?'}"
     kept = _fingerprint(code, [e.whole_text for e in entries])
-    d = Description(name, described, chosen.cpu, tuple(entries), code.routines, kept)
+    d = Description(
+        name, described, chosen.cpu, tuple(entries), code.routines, code.has_threads, kept
+    )
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     made = Exported(name, folder, {e.symbol: e.whole_text for e in entries})
@@ -124,7 +126,12 @@ def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: E
             objects[-1].write_bytes(image)
         unfinished = made.folder / f".{made.name}.so.{os.getpid()}"
         command = [cc, *_FLAGS, str(work / "library.c"), *map(str, objects)]
-        command += ["-shared", "-Wl,-z,defs", f"-Wl,--version-script={work / 'exports'}"]
+        command += [
+            "-shared",
+            "-pthread",
+            "-Wl,-z,defs,-z,nodelete",
+            f"-Wl,--version-script={work / 'exports'}",
+        ]
         command += ["-lm", "-o", str(unfinished)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -136,5 +143,5 @@ def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: E
 def _exports(d: Description) -> str:
     names = [e.symbol for e in d.entries]
     names += [f"{e.symbol}_shapes" for e in d.entries]
-    names += [f"{d.name}_{own}" for own in ("set_blas", "free", "build")]
+    names += [f"{d.name}_{own}" for own in ("set_blas", "set_threads", "free", "build")]
     return " ".join(f"{name};" for name in names)

@@ -67,12 +67,8 @@ int32_t tj_poll(int64_t *state, const char *place) {
     *state = INT64_MAX;
     return 0;
 }
-const int64_t tj_threads = 1;
-void tj_parallel(void (*body)(void *, int64_t, int64_t), void *context, int64_t n, int64_t align,
-                 int64_t threads) {
-    (void)align, (void)threads;
-    body(context, 0, n);
-}
+int64_t tj_threads = 1;
+const int64_t tj_one_thread = 1;
 void tj_blas_enter(void) {}
 void tj_blas_leave(void) {}
 int32_t tj_no_state(void) { return 0; }
@@ -108,6 +104,17 @@ static void free_array(void *data) {
 }
 """
 
+#: A child of a fork has none of the threads.
+_THREADS = """
+void tj_forget(void);
+static pthread_once_t forgets = PTHREAD_ONCE_INIT;
+static void forget_in_children(void) {{ pthread_atfork(NULL, NULL, tj_forget); }}
+void {name}_set_threads(int64_t n) {{
+    pthread_once(&forgets, forget_in_children);
+    __atomic_store_n(&tj_threads, n < 1 ? 1 : n, __ATOMIC_RELAXED);
+}}
+"""
+
 _NARROW = """
 #define fits(x) ((x) >= INT32_MIN && (x) <= INT32_MAX)
 /* Pivots, in place. */
@@ -134,12 +141,14 @@ def c_source(d: Description, target: HostTarget) -> str:
     """The whole C part."""
     parts = [
         f"/* The C part of {d.name}. */",
-        *(f"#include <{name}.h>" for name in ("stdbool", "stdint", "stdlib", "string")),
+        *(f"#include <{name}.h>" for name in ("pthread", "stdbool", "stdint", "stdlib", "string")),
         f'#include "{d.name}.h"',
         f"enum {{ {', '.join(STATUSES)} }};",
         _RUN_TIME,
         _processor(target),
     ]
+    if d.has_threads:
+        parts.append(_THREADS.format(name=d.name))
     if d.routines:
         parts += [
             f"static {d.name}_blas table;",

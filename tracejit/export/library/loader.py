@@ -43,8 +43,18 @@ def {d.name}(*args: Any, **kwargs: Any) -> Any:
     """
     return _LIBRARY.call(_ENTRIES, args, kwargs)
 
+{_set_threads(d) if d.has_threads else ""}
 
-__all__ = [{d.name!r}]
+__all__ = {[d.name, "set_threads"] if d.has_threads else [d.name]!r}
+'''
+
+
+def _set_threads(d: Description) -> str:
+    return f'''
+
+def set_threads(n: int) -> None:
+    """Have so many threads share long loops from now on, in all calls; at first it is one."""
+    _LIBRARY.{d.name}_set_threads(ctypes.c_int64(n))
 '''
 
 

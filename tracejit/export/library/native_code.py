@@ -17,6 +17,7 @@ from tracejit.codegen.support.blas_calls import RoutineForm
 from tracejit.codegen.support.blas_text import helper_text, narrow_product_text
 from tracejit.codegen.support.contractions import CONTRACTIONS, contraction_module
 from tracejit.codegen.support.shared_products import product_text
+from tracejit.codegen.support.threads import pool_text
 from tracejit.export.library.entries import Entry
 from tracejit.export.library.symbols import OWN_NAMES, bytes_text, data_of, functions_of
 from tracejit.link.blas import LAPACK, ROUTINES, Routine
@@ -36,6 +37,8 @@ class NativeCode:
     """
 
     objects: list[bytes] = field(default_factory=list)
+    #: Whether there are loops that threads may share.
+    has_threads: bool = False
     routines: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
 
 
@@ -61,6 +64,8 @@ def native_code(entries: Sequence[Entry], target: HostTarget) -> NativeCode:
             text, more = _linked(text, made.routines)
             texts[module] = text
             waiting += more
+    if any("tj_parallel" in text for text in (*texts.values(), *(e.code.text for e in entries))):
+        made.has_threads, texts["threads"] = True, pool_text()
     for text in texts.values():
         made.objects += object_files(text, target)
     return made
@@ -99,7 +104,9 @@ def _module_of(name: str, target: HostTarget) -> tuple[str, str]:
     if kind in ("gemv", "dot"):
         return name, narrow_product_text(name)
     if kind == "product":
-        return name, product_text(name, dtype, f"tj_gemm_{dtype}", False, None)[0]
+        # BLAS is called by the thread that has called the library, which learns how that went.
+        text = product_text(name, dtype, f"tj_gemm_{dtype}", False, None)[0]
+        return name, text.replace("@tj_threads", "@tj_one_thread")
     text = helper_text(name, _form)
     assert text is not None
     return name, text

@@ -37,7 +37,8 @@ _C_TYPES = {
 @dataclass(frozen=True)
 class Description:
     """What a library is: its name, whose function it has, for which processors, its entries, the
-    routines that its host gives it, and what tells it from every other one.
+    routines that its host gives it, whether threads may share its loops, and what tells it from
+    every other one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Description:
     target: str
     entries: tuple[Entry, ...]
     routines: Routines
+    has_threads: bool
     build: str
 
     @property
@@ -118,6 +120,11 @@ def header(d: Description) -> str:
         if shapes := shapes_prototype(e):
             lines += ["/* The shapes of its results, for these sizes. */", f"{shapes};"]
         lines.append("")
+    if d.has_threads:
+        told = (
+            "/* How many threads share long loops from now on, in all calls; at first it is one. */"
+        )
+        lines += [told, f"void {d.name}_set_threads(int64_t);", ""]
     if d.makes_arrays:
         lines += [
             "/* Free an array that a function has made. */",
