@@ -183,13 +183,12 @@ class Entry(NamedTuple):
                     raise ValueError(text)
 
     def _results(self, library: Any, sizes: Sequence[Any]) -> list[_Result]:
-        lengths = [np.zeros(len(r.order), np.int64) for r in self.results]
+        lengths = [(ctypes.c_int64 * len(r.order))() for r in self.results]
         known = [
-            s for r, s in zip(self.results, lengths, strict=True) if r.form == "array" and s.size
+            s for r, s in zip(self.results, lengths, strict=True) if r.form == "array" and len(s)
         ]
         if known:
-            given = [s.ctypes.data_as(ctypes.c_void_p) for s in known]
-            self._require(getattr(library, f"{self.symbol}_shapes")(*sizes, *given))
+            self._require(getattr(library, f"{self.symbol}_shapes")(*sizes, *known))
         return [_Result(r, s) for r, s in zip(self.results, lengths, strict=True)]
 
     def _require(self, status: int) -> None:
@@ -211,16 +210,14 @@ class Entry(NamedTuple):
 class _Result:
     """Memory for a result."""
 
-    def __init__(self, made: Made, shape: np.ndarray[Any, Any]) -> None:
+    def __init__(self, made: Made, shape: ctypes.Array[ctypes.c_int64]) -> None:
         self.made, self.shape = made, shape
         self.pointer = ctypes.c_void_p()
         if made.form != "made":
             self.array = _empty(shape, made)
-            self.passed = [ctypes.c_void_p(self.array.ctypes.data)]
-            return
-        self.passed = [ctypes.byref(self.pointer)]  # type: ignore[list-item]
-        if made.order:
-            self.passed.append(ctypes.c_void_p(shape.ctypes.data))
+            self.passed: list[Any] = [ctypes.c_void_p(self.array.ctypes.data)]
+        else:
+            self.passed = [ctypes.byref(self.pointer), *([shape] if made.order else [])]
 
     def value(self, library: Any) -> Any:
         """What the user gets."""
@@ -236,10 +233,11 @@ class _Result:
         return out
 
 
-def _empty(shape: np.ndarray[Any, Any], made: Made) -> np.ndarray[Any, Any]:
+def _empty(shape: Any, made: Made) -> np.ndarray[Any, Any]:
     """A new array whose axes lie in the order of a result."""
-    lengths = [int(shape[axis]) for axis in made.order]
-    return np.empty(lengths, made.dtype).transpose(np.argsort(made.order).astype(int))
+    out = np.empty([shape[axis] for axis in made.order], made.dtype)
+    back = sorted(range(len(made.order)), key=made.order.__getitem__)
+    return out if back == sorted(back) else out.transpose(back)
 
 
 def _kind(x: Any) -> str:

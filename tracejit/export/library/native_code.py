@@ -105,8 +105,8 @@ def _module_of(name: str, target: HostTarget) -> tuple[str, str]:
         return name, narrow_product_text(name)
     if kind == "product":
         # BLAS is called by the thread that has called the library, which learns how that went.
-        text = product_text(name, dtype, f"tj_gemm_{dtype}", False, None)[0]
-        return name, text.replace("@tj_threads", "@tj_one_thread")
+        product = product_text(name, dtype, f"tj_gemm_{dtype}", False, None)[0]
+        return name, product.replace("@tj_threads", "@tj_one_thread")
     text = helper_text(name, _form)
     assert text is not None
     return name, text
