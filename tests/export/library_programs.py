@@ -177,3 +177,8 @@ def texts(x, text):
 def waves(x):
     """A long loop, and a long product."""
     return np.exp(np.sin(x) * np.cos(x)), x @ x
+
+
+def tables(x):
+    """Reads arrays that are made before the program runs: constants of two kinds."""
+    return np.array([3.0, 1.0, 2.0])[x] + np.arange(3)[::-1][x], WEIGHTS.T + COUNT

@@ -229,6 +229,14 @@ def test_what_lies_outside_is_as_it_was(folder: Path, monkeypatch: pytest.Monkey
     assert_same(expected, outside(x), "order", ulp=4)
 
 
+def test_arrays_that_a_library_holds(folder: Path) -> None:
+    tables = load(tracejit.export(programs.tables, "i64[n]", out=folder)).tables
+    x = np.array([2, 0, 1, -1])
+    assert_same(programs.tables(x), tables(x))
+    with pytest.raises(RuntimeError, match="index out of bounds"):
+        tables(np.array([0, 3]))
+
+
 def test_sizes_that_decide_are_checked(folder: Path) -> None:
     made = tracejit.export(programs.even, "f64[n]", out=folder)
     even = load(made).even

@@ -75,6 +75,7 @@ def test_what_cannot_be_compiled(tmp_path: Path) -> None:
         ("f64[n], bool", "give True or False"),
         ("f64[a, b, c] @ (0, 2, 1,), 1", "C order or in Fortran order"),
         ("f64[n], [1]", "is no constant"),
+        ("f64[n], 1e999", "is no constant"),
         ("*x", "no stars"),
         ("f64[n]", "missing a required argument"),
     ],

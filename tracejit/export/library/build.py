@@ -19,6 +19,7 @@ from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.levels import target_of
 from tracejit.export.exported import Exported
 from tracejit.export.library.c_source import c_source
+from tracejit.export.library.data import write_data
 from tracejit.export.library.entries import make_entry
 from tracejit.export.library.example import example
 from tracejit.export.library.loader import loader
@@ -82,7 +83,7 @@ def build(
 
 def _fingerprint(code: NativeCode, texts: list[str]) -> str:
     """What tells a library from any other: loaders must have the one that they were made for."""
-    parts = [*code.objects, *(text.encode() for text in (__version__, *texts))]
+    parts = [*code.objects, *code.data.values(), *(text.encode() for text in (__version__, *texts))]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
@@ -125,7 +126,8 @@ def _link(cc: str, d: Description, target: HostTarget, code: NativeCode, made: E
             objects.append(work / f"{k}.o")
             objects[-1].write_bytes(image)
         unfinished = made.folder / f".{made.name}.so.{os.getpid()}"
-        command = [cc, *_FLAGS, str(work / "library.c"), *map(str, objects)]
+        sources = [work / "library.c", *([write_data(code.data, work)] if code.data else [])]
+        command = [cc, *_FLAGS, *map(str, sources), *map(str, objects)]
         command += [
             "-shared",
             "-pthread",

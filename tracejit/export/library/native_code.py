@@ -19,7 +19,7 @@ from tracejit.codegen.support.contractions import CONTRACTIONS, contraction_modu
 from tracejit.codegen.support.shared_products import product_text
 from tracejit.codegen.support.threads import pool_text
 from tracejit.export.library.entries import Entry
-from tracejit.export.library.symbols import OWN_NAMES, bytes_text, data_of, functions_of
+from tracejit.export.library.symbols import OWN_NAMES, arrays_of, data_of, functions_of
 from tracejit.link.blas import LAPACK, ROUTINES, Routine
 
 __all__ = ["NativeCode", "captured_name", "native_code"]
@@ -32,11 +32,13 @@ _DECLARED = re.compile(r'^declare (\S+) @"(tj_\w+)\.(\w+)"\((.*)\)$', re.MULTILI
 
 @dataclass
 class NativeCode:
-    """Object files, and the routines of BLAS and LAPACK that they call by `tj_blas_NAME`: the types
-    of result and arguments, in LLVM's words.
+    """Object files, data, and the routines of BLAS and LAPACK that are called by `tj_blas_NAME`:
+    the types of result and arguments, in LLVM's words.
     """
 
     objects: list[bytes] = field(default_factory=list)
+    #: Arrays, by their symbols.
+    data: dict[str, bytes] = field(default_factory=dict)
     #: Whether there are loops that threads may share.
     has_threads: bool = False
     routines: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
@@ -53,7 +55,10 @@ def native_code(entries: Sequence[Entry], target: HostTarget) -> NativeCode:
     needed: dict[str, None] = {}
     for entry in entries:
         made.objects += object_files(_own_names(entry), target)
-        made.objects += object_files(_data_text(entry), target)
+        made.objects += object_files(_words_text(entry), target)
+        arrays = arrays_of(entry.code.symbols)
+        made.data |= {f"{entry.program}.{name}": held for name, held in arrays.items()}
+        made.data |= {captured_name(entry, k): c.bytes for k, c in enumerate(entry.captured)}
         needed |= dict.fromkeys(functions_of(entry.code.symbols))
     texts: dict[str, str] = {}
     waiting = list(needed)
@@ -74,20 +79,15 @@ def native_code(entries: Sequence[Entry], target: HostTarget) -> NativeCode:
 def _own_names(entry: Entry) -> str:
     """The text of a program in which nobody else's names occur."""
     code, program = entry.code, entry.program
-    own = {*_DEFINED.findall(code.text), *data_of(code.symbols)} - {program}
+    own = {*_DEFINED.findall(code.text), *data_of(code.symbols), *arrays_of(code.symbols)}
+    own -= {program}
     names = {name: f"{program}.{name}" for name in own} | OWN_NAMES
     return _NAME.sub(lambda m: f"@{names.get(m[1], m[1])}", code.text)
 
 
-def _data_text(entry: Entry) -> str:
-    lines = [
-        f"@{entry.program}.{name} = {definition}"
-        for name, definition in data_of(entry.code.symbols).items()
-    ]
-    for k, captured in enumerate(entry.captured):
-        text = bytes_text(captured.bytes)
-        lines.append(f"@{captured_name(entry, k)} = hidden constant {text}, align 64")
-    return "\n".join(lines) + "\n"
+def _words_text(entry: Entry) -> str:
+    words = data_of(entry.code.symbols).items()
+    return "".join(f"@{entry.program}.{name} = {text}\n" for name, text in words)
 
 
 def _module_of(name: str, target: HostTarget) -> tuple[str, str]:

@@ -204,7 +204,9 @@ def _argument(item: ast.expr, t: Type | None, sizes: set[str]) -> Argument:
 def _is_constant(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(_is_constant, value))
-    return type(value) in (int, float, complex, bool, str, bytes, type(None))
+    # What is infinite has no literal.
+    finite = type(value) not in (float, complex) or bool(np.isfinite(value))
+    return finite and type(value) in (int, float, complex, bool, str, bytes, type(None))
 
 
 def _samples(

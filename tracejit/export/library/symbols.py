@@ -20,7 +20,7 @@ from tracejit.link import shared as shared_libraries
 from tracejit.link import sorts as numpy_sorts
 from tracejit.link.addresses import Recipe, This
 
-__all__ = ["OWN_NAMES", "bytes_text", "data_of", "functions_of", "is_provided"]
+__all__ = ["OWN_NAMES", "arrays_of", "data_of", "functions_of", "is_provided"]
 
 #: Functions of Python by which recursion knows its limits: the name that a library's own has.
 OWN_NAMES = {
@@ -37,7 +37,7 @@ _FUNCTIONS = frozenset({*BLOCK_FUNCTIONS, *HELPERS, *CONTRACTIONS, *_IN_C})
 
 
 def _definition(address: int) -> str | None:
-    """The LLVM definition of a symbol that is a program's own data."""
+    """The LLVM definition of a symbol that is a word of a program's own."""
     match getattr(address, "of", None):
         case Recipe(places.__name__, "Place", ()):
             return "hidden global ptr null"
@@ -47,15 +47,15 @@ def _definition(address: int) -> str | None:
             return "hidden global i8 0"
         case This("object", np.dtype() as dtype):
             return f"hidden constant i64 {dtype.itemsize}"
-        case This("bytes", np.ndarray() as array):
-            return f"hidden constant {bytes_text(array.tobytes('A'))}, align 64"
     return None
 
 
-def bytes_text(data: bytes) -> str:
-    """Bytes as a constant of LLVM."""
-    text = "".join([f"\\{b:02x}" for b in data])
-    return f'[{len(data)} x i8] c"{text}"'
+def _array(address: int) -> bytes | None:
+    """The bytes of an array of the compiler's own."""
+    match getattr(address, "of", None):
+        case This("bytes", np.ndarray() as array):
+            return array.tobytes("A")
+    return None
 
 
 def _is_function(name: str, address: int) -> bool:
@@ -77,13 +77,20 @@ def _is_function(name: str, address: int) -> bool:
 
 def is_provided(name: str, address: int) -> bool:
     """Whether a library can have what a program calls `name`."""
-    return _definition(address) is not None or _is_function(name, address)
+    is_data = _definition(address) is not None or _array(address) is not None
+    return is_data or _is_function(name, address)
 
 
 def data_of(symbols: Mapping[str, int]) -> dict[str, str]:
-    """The LLVM definitions of the symbols that are a program's own."""
+    """The LLVM definitions of the symbols that are a program's own words."""
     found = {name: _definition(address) for name, address in symbols.items()}
     return {name: text for name, text in found.items() if text is not None}
+
+
+def arrays_of(symbols: Mapping[str, int]) -> dict[str, bytes]:
+    """The arrays among the symbols, as the bytes that lie there."""
+    found = {name: _array(address) for name, address in symbols.items()}
+    return {name: held for name, held in found.items() if held is not None}
 
 
 def functions_of(symbols: Mapping[str, int]) -> Iterator[str]:
