@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+import tracejit
+
 WEIGHTS = np.arange(6.0).reshape(2, 3)
 COUNT = 3
 
@@ -182,3 +184,10 @@ def waves(x):
 def tables(x):
     """Reads arrays that are made before the program runs: constants of two kinds."""
     return np.array([3.0, 1.0, 2.0])[x] + np.arange(3)[::-1][x], WEIGHTS.T + COUNT
+
+
+def placed(x):
+    """Says on which device a part of it runs."""
+    with tracejit.device("worker:1"):
+        y = np.exp(x)
+    return y + 1

@@ -229,6 +229,17 @@ def test_what_lies_outside_is_as_it_was(folder: Path, monkeypatch: pytest.Monkey
     assert_same(expected, outside(x), "order", ulp=4)
 
 
+def test_what_calls_have_seen_is_no_part_of_it(folder: Path, monkeypatch: Any) -> None:
+    """A decorated function that was called before, with another array outside."""
+    outside = tracejit.jit(programs.outside)
+    x = RNG.random((3, 2))
+    outside(x)
+    monkeypatch.setattr(programs, "WEIGHTS", np.ones((4, 3)))
+    outside(x)
+    made = tracejit.export(outside, "f64[3, n]", out=folder, name="weights")
+    assert_same(np.ones((4, 3)) @ x + 3, load(made).weights(x), "order", ulp=4)
+
+
 def test_arrays_that_a_library_holds(folder: Path) -> None:
     tables = load(tracejit.export(programs.tables, "i64[n]", out=folder)).tables
     x = np.array([2, 0, 1, -1])

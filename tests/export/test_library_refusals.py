@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tracejit
@@ -46,9 +47,22 @@ def test_what_needs_python_names_the_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_programs_on_several_devices_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotExported, match="on which devices it runs"):
+        tracejit.export(programs.placed, "f64[n]", out=tmp_path)
+
+
 def test_views_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotExported, match="a result is a view"):
         tracejit.export(programs.view, "f64[n]", out=tmp_path)
+
+
+def test_arrays_from_outside_that_are_not_contiguous(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "WEIGHTS", np.ones((2, 6))[:, ::2])
+    with pytest.raises(NotExported, match="from outside the function is not contiguous"):
+        tracejit.export(programs.outside, "f64[3, n]", out=tmp_path)
 
 
 def test_a_size_that_the_trace_needs(tmp_path: Path) -> None:

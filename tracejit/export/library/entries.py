@@ -22,6 +22,7 @@ from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import ArrayType, Type, dtype_name
+from tracejit.passes.partition.pieces import is_placed
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
@@ -153,12 +154,15 @@ def make_entry(
     _require_open_sizes(lowered)
     if traced.stores:
         raise NotExported("it stores into an object from outside", traced.place_of_store)
+    if is_placed(traced.graph, ()):
+        raise NotExported("it says on which devices it runs, and a library is on one")
     spec = spec_of(traced, traced.outputs)
     names = Names([*spec.sizes])
     parameters = _parameters(signature, spec, names)
     form = result_text(traced, [a.name for a in signature.arguments], signature.places())
     results = _results(lowered, spec, names)
     captured = _captured(lowered, args, kwargs, spec)
+    assert spec.sizes == tuple(signature.sizes)
     code = _emitted(lowered, spec, program, target)
     require_no_python(code, lambda: _emitted(lowered, spec, program, target, debug=True).text)
     return Entry(symbol, program, signature, spec, parameters, results, captured, form, code)
@@ -245,7 +249,8 @@ def _captured(lowered: Lowered, args: Any, kwargs: Any, spec: EntrySpec) -> tupl
             where = traced.place_of_store
             raise NotExported("it stores into an array from outside the function", where)
         if isinstance(leaf, ArrayLeaf) and leaf.layout == "A":
-            raise NotExported("an array from outside the function is not contiguous")
+            name = traced.names[k]
+            raise NotExported(f"an array from outside the function is not contiguous: {name}")
         if traced.specialization.types[k] is None:
             raise NotExported("it changes an object from outside the function")
         out.append(Captured(value, spec.leaf_slots[k]))

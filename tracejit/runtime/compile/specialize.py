@@ -391,7 +391,9 @@ def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> 
         leaf_key(x)
 
     class _Fresh:
-        scalars_static = sizes_static = False
+        scalars_static = False
+        # What is chosen says nothing of arrays from outside: they are as they are now.
+        sizes_static = choose is not None
         variants = ()
         spent: ClassVar[list[int]] = [0]
 
