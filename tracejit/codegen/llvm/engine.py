@@ -1,6 +1,7 @@
 """LLVM IR text becomes machine code in this process: parse, verify, emit, link.
 
-One target machine and one ORC JIT serve the whole process. LLVM is loaded by the first use of
+One target machine and one ORC JIT serve the whole process; what is compiled for another processor
+has target machines of its own. LLVM is loaded by the first use of
 anything here, never by the import. No optimisation pipeline runs: the text is explicit already,
 and compile time is the size of the text (half a millisecond for each function at least). The
 exception are modules with an attribute "tracejit-loops": loops over single elements, as the user
@@ -25,7 +26,7 @@ from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
 from tracejit.link.image import Image, LinkError
 from tracejit.link.loader import Loaded, load, supported
-from tracejit.locks import once
+from tracejit.locks import once, once_computed
 
 __all__ = [
     "CompileError",
@@ -38,6 +39,7 @@ __all__ = [
     "load_object",
     "located_assembly",
     "object_code",
+    "object_files",
     "optimized_text",
 ]
 
@@ -65,6 +67,8 @@ class HostTarget:
     vector_bits: int
     has_fma: bool
     has_f16c: bool
+    #: Whether what is computed may differ from what other processors compute in its last bits.
+    own_bits: bool = True
 
     @property
     def gathers(self) -> bool:
@@ -81,7 +85,7 @@ class HostTarget:
     @property
     def permutes(self) -> bool:
         """Whether there are AVX-512's permutations, which read small tables."""
-        return self.is_x86 and "avx512f" in self.features
+        return self.own_bits and self.is_x86 and "avx512f" in self.features
 
 
 def _llvm() -> Any:
@@ -114,39 +118,29 @@ def host_target() -> HostTarget:
     )
 
 
+# JITLink keeps a library's sections in one slab, so that position independent code of the
+# small model always reaches them; what lies farther away goes through its own GOT.
+_JIT_LINK = sys.platform != "win32"
+
+
 class _Compiler:
-    """The process's target machines, ORC JIT and the counter that names libraries.
+    """The target machines of one processor, and the passes for it.
 
     All that it holds the process keeps for good: code that a library has linked may need it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cpu: str, features: str) -> None:
         from tracejit.codegen.llvm import api as llvm_api
 
         llvm, self.api = _llvm(), llvm_api
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         llvm.initialize_native_asmparser()
-        # JITLink keeps a library's sections in one slab, so that position independent code of the
-        # small model always reaches them; what lies farther away goes through its own GOT.
-        jit_link = sys.platform != "win32"
-        model = {"reloc": "pic", "codemodel": "small"} if jit_link else {"codemodel": "jitdefault"}
-        triple = llvm.get_process_triple()
-        features = llvm.get_host_cpu_features().flatten()
-
-        def machine(opt: int) -> Any:
-            return llvm.Target.from_triple(triple).create_target_machine(
-                cpu=llvm.get_host_cpu_name(), features=features, opt=opt, jit=True, **model
-            )
-
-        self.machine = machine(2)
-        self.glue_machine = machine(0)
+        self._cpu, self._features = cpu, features
+        self.machine = self._machine(2)
+        self.glue_machine = self._machine(0)
         self.triple = self.machine.triple
         self.layout = str(self.machine.target_data)
-        # The JIT takes possession of the machine that it is given.
-        self.jit = llvm.create_lljit_compiler(
-            machine(2), use_jit_link=jit_link, suppress_errors=True
-        )
         self.builder = llvm.create_pass_builder(
             self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
         )
@@ -156,8 +150,24 @@ class _Compiler:
         options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
         self.loop_builder = llvm.create_pass_builder(self.machine, options)
         builders = (self.builder, self.cleaner, self.loop_builder)
-        for kept in (self.machine, self.glue_machine, self.jit, *builders):
+        for kept in (self.machine, self.glue_machine, *builders):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+    def _machine(self, opt: int) -> Any:
+        llvm = _llvm()
+        model = {"reloc": "pic", "codemodel": "small"} if _JIT_LINK else {"codemodel": "jitdefault"}
+        return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+            cpu=self._cpu, features=self._features, opt=opt, jit=True, **model
+        )
+
+    @once_computed
+    def jit(self) -> Any:
+        """The ORC JIT, which takes possession of the machine that it is given."""
+        made = _llvm().create_lljit_compiler(
+            self._machine(2), use_jit_link=_JIT_LINK, suppress_errors=True
+        )
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+        return made
 
     def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[Any], _T]) -> _T:
         """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
@@ -178,8 +188,12 @@ class _Compiler:
 
 
 @once
-def _compiler() -> _Compiler:
-    return _Compiler()
+def _compiler(target: HostTarget | None = None) -> _Compiler:
+    """That of the host, or of all processors with the name of a target."""
+    if target is not None:
+        return _Compiler(target.cpu, "")
+    llvm = _llvm()
+    return _Compiler(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
 class Library:
@@ -209,9 +223,12 @@ class Library:
         return f"<Library {self.name}: {', '.join(sorted(self._addresses))}>"
 
 
-def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> bytes:
-    """Object code."""
-    compiler = _compiler()
+def _emit(
+    ir_text: str, simplifycfg: bool, glue: bool = False, target: HostTarget | None = None
+) -> bytes:
+    """Object code, for the host where there is no other target."""
+    # The host may lack what its processor's name stands for.
+    compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine
 
     def machine_code(module: Any) -> bytes:
@@ -319,6 +336,13 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
     Raises CompileError if LLVM refuses it.
     """
     return _emit(ir_text, simplifycfg, glue)
+
+
+def object_files(ir_text: str, target: HostTarget | None = None) -> list[bytes]:
+    """The position independent object files of the modules of a text, for any processor of the
+    target, or for the host. Raises CompileError if LLVM refuses it.
+    """
+    return [_emit(part, True, target=target) for part in _parts(ir_text)]
 
 
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
