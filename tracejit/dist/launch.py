@@ -21,7 +21,7 @@ from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.launch_ray import launch_by_ray
 from tracejit.dist.transport.link import DistError
-from tracejit.dist.world import LATE, MODE, SECRET, VARIABLE
+from tracejit.dist.world import LATE, MODE, SECRET, SERVERS, VARIABLE
 
 __all__ = ["launch"]
 
@@ -41,18 +41,20 @@ def launch(
     quiet: bool = False,
     mode: str = "sync",
     restarts: int = 0,
+    servers: int = 1,
 ) -> int:
     """Run `count` processes of a command; the exit code of the first that fails, or 0.
 
     What they print comes with the number of the process before each line. When one fails the
     others are ended, and so they are by Ctrl-C: nothing is left running. On a terminal a table
-    shows the steps of each. `mode` is that of `data_parallel`.
+    shows the steps of each. `mode` and `servers` are those of `data_parallel`.
 
     With `restarts` up to so many processes that fail are started again: in the modes "async" and
-    "backup" one alone takes the place of the one that is lost, but for process 0; otherwise all
-    begin anew. Raises DistError where the engine is not there.
+    "backup" one alone takes the place of the one that is lost, but for those with a server;
+    otherwise all begin anew. Raises DistError where the engine is not there.
     """
-    settings = {**(settings or {}), MODE: mode}
+    settings = {**(settings or {}), MODE: mode, SERVERS: str(servers)}
+    whole = servers if mode.partition(":")[0] != "sync" else count
     env = {**os.environ, **(settings or {}), "PYTHONUNBUFFERED": "1"}
     if "TRACEJIT_NUM_THREADS" not in env and "OMP_NUM_THREADS" not in env:
         each = str(max(1, (os.cpu_count() or 1) // count))
@@ -60,8 +62,8 @@ def launch(
     if engine == "mpi":
         return _by_mpi(command, count, env)
     if engine == "ray":
-        return launch_by_ray(command, count, env, restarts, mode.partition(":")[0] != "sync")
-    left = _Restarts(restarts, mode.partition(":")[0] != "sync")
+        return launch_by_ray(command, count, env, restarts, whole)
+    left = _Restarts(restarts, whole)
     while True:
         code = _by_sockets(command, count, env, quiet, left)
         if not left.all_again:
@@ -71,10 +73,10 @@ def launch(
 
 @dataclass
 class _Restarts:
-    """How many processes may be started again, and whether one alone can be."""
+    """How many processes may be started again; those before number `whole` not one alone."""
 
     left: int
-    single: bool
+    whole: int
     all_again: bool = False
 
 
@@ -115,7 +117,8 @@ class _Run:
     def again(self) -> _Run:
         """Another process in its place."""
         self.signal(signal.SIGKILL)
-        return _Run(self.rank, self.command, {**self.env, LATE: "1"})
+        life = int(self.env.get(LATE, 0)) + 1
+        return _Run(self.rank, self.command, {**self.env, LATE: str(life)})
 
     def signal(self, number: int) -> None:
         """Tell it and all that it has started."""
@@ -169,7 +172,7 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                 next_table = time.monotonic() + _BETWEEN
                 lines = table(board.read(), [r.process.poll() for r in runs])
                 shown = _write(lines, sys.stderr, shown, len(lines))
-            over = left.single and runs[0].process.poll() == 0
+            over = runs[0].process.poll() == 0
             for k, run in enumerate(runs):
                 code = run.process.poll()
                 if code is None and over and run.is_late:
@@ -179,9 +182,9 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                     what = f"signal {-code}" if code < 0 else f"exit code {code}"
                     if left.left:
                         left.left -= 1
-                        left.all_again = not left.single or not run.rank
+                        left.all_again = run.rank < left.whole
                         what += "; all begin anew" if left.all_again else "; started again"
-                    again = left.single and "started" in what
+                    again = "started" in what
                     lines = [f"tracejit: process {run.rank} ended with {what}\n"]
                     shown = _write(lines, sys.stderr, shown)
                     if not again:

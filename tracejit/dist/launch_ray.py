@@ -17,21 +17,23 @@ __all__ = ["launch_by_ray"]
 
 
 def launch_by_ray(
-    command: Sequence[str], count: int, env: dict[str, str], restarts: int, single: bool
+    command: Sequence[str], count: int, env: dict[str, str], restarts: int, whole: int
 ) -> int:
     """Run `count` processes on the cluster of RAY_ADDRESS, or one that is started here.
 
-    As `launch`; with `single` one process takes the place of another. Ray shows what they print.
+    As `launch`; one process takes the place of another, but for those before number `whole`. Ray
+    shows what they print.
     """
     ray = import_ray()
     namespace = f"tracejit-{secrets.token_hex(8)}"
     ray.init(namespace=namespace, include_dashboard=False, logging_level="error")
+    left = [restarts]
     try:
         while True:
-            code = _run_all(ray, command, count, env, namespace, restarts, single)
-            if code == 0 or single or not restarts:
+            code = _run_all(ray, command, count, env, namespace, left, whole)
+            if code == 0 or not left[0]:
                 return code
-            restarts -= 1
+            left[0] -= 1
             print(f"tracejit: exit code {code}; all begin anew", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
@@ -45,8 +47,8 @@ def _run_all(
     count: int,
     env: dict[str, str],
     namespace: str,
-    restarts: int,
-    single: bool,
+    left: list[int],
+    whole: int,
 ) -> int:
     actor = ray.remote(Mailboxes).options(name=BOX, max_concurrency=1000, num_cpus=0)
     box = actor.remote(count)
@@ -59,7 +61,7 @@ def _run_all(
         return task.remote(rank, list(command), {**env, **own})
 
     running = {start(rank): rank for rank in range(count)}
-    over = False
+    over, lives = False, [0] * count
     try:
         while running:
             done, _ = ray.wait(list(running), timeout=1.0)
@@ -68,17 +70,16 @@ def _run_all(
                 code = _code(ray, found)
                 ray.get(box.set_lost.remote(rank, True))
                 over = over or (rank == 0 and code == 0)
-                if code and single and rank and (over or restarts):
+                if code and rank >= whole and (over or left[0]):
                     if not over:
-                        restarts -= 1
+                        left[0] -= 1
+                        lives[rank] += 1
                         text = f"process {rank} ended with exit code {code}; started again"
                         print(f"tracejit: {text}", file=sys.stderr)
                         ray.get(box.set_lost.remote(rank, False))
-                        running[start(rank, **{LATE: "1"})] = rank
+                        running[start(rank, **{LATE: str(lives[rank])})] = rank
                 elif code:
-                    print(
-                        f"tracejit: process {rank} ended with exit code {code}", file=sys.stderr
-                    )
+                    print(f"tracejit: process {rank} ended with exit code {code}", file=sys.stderr)
                     return code
         return 0
     finally:

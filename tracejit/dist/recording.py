@@ -105,7 +105,22 @@ def _all_reduce(given: Any, args: Any, size: int, refused: TraceError) -> Exampl
 
 
 def _gradient(given: Any, args: Any, size: int, refused: TraceError) -> Example:
-    return _list_of(given[-1])
+    """Arrays like the parameters, or rows of them, as many as there will be, with their values."""
+    template: list[Any] = []
+    described: list[Any] = []
+    unknown = 0
+    for kind, t in zip(args[1], given[-1], strict=True):
+        at = len(described)
+        if kind == "d":
+            template.append(("operand", at))
+            described.append(_described(t))
+            continue
+        name, shape = dtype_name(dtype_of(t)), t.shape
+        template.append(("tuple", ("operand", at), ("operand", at + 1)))
+        described.append(("array", "i64", (None,), (0,)))
+        described.append(("array", name, ((unknown,), *shape[1:]), tuple(range(len(shape)))))
+        unknown += 1
+    return Example(("list", *template), tuple(described))
 
 
 def _broadcast(given: Any, args: Any, size: int, refused: TraceError) -> Example:

@@ -14,12 +14,12 @@ from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
 
-__all__ = ["LATE", "MODE", "SECRET", "VARIABLE", "is_late", "world"]
+__all__ = ["LATE", "MODE", "SECRET", "SERVERS", "VARIABLE", "is_late", "world"]
 
 #: The environment variables: who this process is, what proves it, how replicas work together, and
-#: whether this one takes the place of one that is lost.
+#: how many servers they have; and how many have been lost in whose place this one is.
 VARIABLE, SECRET = "TRACEJIT_DIST", "TRACEJIT_DIST_SECRET"
-MODE, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_LATE"
+MODE, SERVERS, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_SERVERS", "TRACEJIT_DIST_LATE"
 
 
 class _Alone:

@@ -3,6 +3,7 @@
 tracejit launch -n 4 train.py --epochs 5        its own arguments behind it
 tracejit launch -n 4 --engine mpi train.py      by MPI
 tracejit launch -n 6 --mode backup:2 train.py   the slowest 2 of each step are not waited for
+tracejit launch -n 4 --mode async --servers 2 train.py    parameters on two of the processes
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--mode", default="sync", help="of data_parallel: sync, async[:BOUND] or backup:WORKERS"
     )
     parser.add_argument(
+        "--servers",
+        type=natural,
+        default=1,
+        metavar="K",
+        help="of async and backup: processes that share the parameters (default: 1)",
+    )
+    parser.add_argument(
         "--restarts", type=natural, default=0, metavar="N", help="start up to N that fail again"
     )
     parser.add_argument("--quiet", action="store_true", help="no table of the processes' steps")
@@ -49,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
         raise Usage(f"--mode: {error}") from None
     if mode.kind != "sync" and options.engine == "mpi":
         raise Usage(f"--mode {options.mode} needs the engine local")
+    if options.servers != 1 and (mode.kind == "sync" or not 1 <= options.servers <= options.n):
+        raise Usage(f"--servers: {options.n} processes have no {options.servers} in {options.mode}")
     command = [sys.executable, options.script, *options.arguments]
     try:
         return launch(
@@ -58,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
             quiet=options.quiet,
             mode=options.mode,
             restarts=options.restarts,
+            servers=options.servers,
         )
     except DistError as error:
         raise Failure(str(error)) from None

@@ -62,7 +62,9 @@ class Mailboxes:
         """The next message with a key from any process, with that; or who has come or gone."""
 
         def sources() -> list[int]:
-            return [s for (t, s, k), found in self._waiting.items() if found and (t, k) == (to, key)]
+            return [
+                s for (t, s, k), found in self._waiting.items() if found and (t, k) == (to, key)
+            ]
 
         if not await self._until(lambda: bool(sources() or self._news[to]), timeout):
             return "late"
