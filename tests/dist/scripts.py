@@ -340,71 +340,6 @@ def rows() -> None:
     print("rows", dist.rank(), table[0][:, 0].tolist(), flush=True)
 
 
-class Words(nn.Module):
-    """A large table, one in shards, and a small layer."""
-
-    def __init__(self, rng: Any) -> None:
-        self.table = rng.standard_normal((500, 8)).astype("f4")
-        self.shards = nn.sharded(rng.standard_normal((301, 8)).astype("f4"), 3)
-        self.layer, self.scale = nn.Linear(8, 3, rng), np.ones((), "f4")
-
-    def __call__(self, ids: Any) -> Any:
-        h = self.table[ids] + nn.embedding(self.shards, ids % 301)
-        return self.layer(h) * self.scale
-
-
-def servers() -> None:
-    """Training whose steps do not depend on time, with as many servers as are said: its weights.
-
-    In the mode "async" processes take turns; in "backup:0" each step has the gradients of all.
-    """
-    turns = os.environ["TRACEJIT_DIST_MODE"].startswith("async")
-    losses = {}
-
-    @tracejit.jit(strict=True)
-    def step(net: Any, opt: Any, ids: Any, y: Any) -> Any:
-        slopes = tracejit.value_and_grad(
-            lambda net: nn.cross_entropy(net(ids), y), sparse_rows=("net.table", "net.shards")
-        )
-        loss, grads = slopes(net)
-        opt.update(net, grads)
-        return loss
-
-    made: dict[str, Any] = {
-        "adam": lambda net: optim.AdamW(net, lr=1e-2, amsgrad=True),
-        "decayed": lambda net: optim.Momentum(
-            net, lr=0.1, weight_decay=0.1, mask=lambda path, p: "table" in path
-        ),
-        "rms": lambda net: optim.RMSProp(net, lr=optim.schedules.Cosine(1e-2, 40), centered=True),
-        "parts": lambda net: dist.sharded(optim.AdaGrad, net, lr=0.1),
-    }
-    name = sys.argv[2]
-    rng = np.random.default_rng(dist.rank())
-    net = Words(np.random.default_rng(0))
-    opt = made[name](net)
-    if name == "adam" and dist.rank() == 0:
-        # As after a checkpoint: the others are told.
-        opt.count = 7
-    train = dist.data_parallel(step)
-    # What is copied at the first call is copied before anybody has a turn.
-    train._shared(net), train._shared(opt)
-    for k in range(12):
-        ids = rng.integers(0, 500, 20)
-        for turn in range(dist.size() if turns else 1):
-            if not turns or turn == dist.rank():
-                losses[k] = train(net, opt, ids, ids % 3)
-            if turns:
-                dist.barrier()
-    # What was sent by rows is on all processes what it is on the servers.
-    weights = np.concatenate([w.ravel() for w in tracejit.tree.leaves(net)])
-    if not turns:
-        assert (dist.all_gather(weights) == weights).all()
-    if dist.rank() == 0:
-        np.save(sys.argv[3], weights)
-    count = opt.optimizer and opt.optimizer.count if name == "parts" else opt.count
-    print("served", dist.rank(), count, losses[11] < losses[0], flush=True)
-
-
 def resumes() -> None:
     """A process fails in the first run; all begin anew, and go on from what was saved."""
     from tracejit import checkpoint
@@ -435,7 +370,10 @@ def parts() -> None:
     rng = np.random.default_rng(dist.rank())
     batches = [(rng.standard_normal((8, 6)), rng.integers(0, 3, 8)) for _ in range(20)]
     found = []
-    for make in (lambda net: optim.Adam(net, lr=1e-2), lambda net: dist.sharded(optim.Adam, net, lr=1e-2)):
+    for make in (
+        lambda net: optim.Adam(net, lr=1e-2),
+        lambda net: dist.sharded(optim.Adam, net, lr=1e-2),
+    ):
         net = Net(np.random.default_rng(0))
         opt = make(net)
         train = dist.data_parallel(tracejit.jit(step, strict=True))

@@ -21,11 +21,15 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets o
 
 
 def start(
-    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+    *argv: str,
+    launch: bool = True,
+    options: tuple[str, ...] = ("-n", "2"),
+    script: str = SCRIPT,
+    within: tuple[str, ...] = (),
 ) -> subprocess.Popen[str]:
     before = ["-m", "tracejit", "launch", *options] if launch else []
     return subprocess.Popen(
-        [sys.executable, *before, SCRIPT, *argv],
+        [*within, sys.executable, *before, script, *argv],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -34,9 +38,12 @@ def start(
 
 
 def ended(
-    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+    *argv: str,
+    launch: bool = True,
+    options: tuple[str, ...] = ("-n", "2"),
+    script: str = SCRIPT,
 ) -> tuple[int, str, str]:
-    process = start(*argv, launch=launch, options=options)
+    process = start(*argv, launch=launch, options=options, script=script)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 

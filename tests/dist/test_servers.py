@@ -15,6 +15,7 @@ from tracejit.dist.replicas.optimizer_parts import by_leaf, common, part_of, tak
 from tracejit.dist.replicas.spans import Span, joined, part, planned
 from tracejit.dist.transport.link import DistError
 
+SCRIPT = str(Path(__file__).with_name("server_scripts.py"))
 ARRAYS = [
     np.zeros((1000, 8)),
     np.zeros(()),
@@ -128,7 +129,7 @@ def test_servers_that_there_cannot_be() -> None:
 def trained(folder: Path, name: str, mode: str, processes: int, count: int) -> Any:
     options = ("-n", str(processes), "--mode", mode, "--servers", str(count))
     file = folder / f"{name}-{count}.npy"
-    code, lines, err = launched("servers", name, str(file), options=options)
+    code, lines, err = launched("servers", name, str(file), options=options, script=SCRIPT)
     assert code == 0, err
     assert [line[:12] for line in lines] == [f"[{r}] served {r}" for r in range(processes)]
     assert all(line.endswith("True") for line in lines), lines
@@ -148,3 +149,28 @@ def test_several_servers_give_the_numbers_of_one(tmp_path: Path, name: str, mode
 def test_three_servers(tmp_path: Path, mode: str) -> None:
     found = [trained(tmp_path, "adam", mode, 3, count) for count in (1, 2, 3)]
     assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("none", ("--mode", "backup:0")),
+        ("none", ("--mode", "backup:0", "--servers", "2")),
+        ("float16", ("--mode", "sync")),
+        ("int8", ("--mode", "sync")),
+    ],
+)
+def test_what_goes_on_from_a_checkpoint_is_what_nothing_has_interrupted(
+    tmp_path: Path, kind: str, options: tuple[str, ...]
+) -> None:
+    """Parameters, the state of all servers, and what compression has left out, on all processes."""
+    for folder, steps in (("a", (8,)), ("b", (3, 8))):
+        for last in steps:
+            argv = ("goes_on", str(tmp_path / folder), str(last), kind)
+            code, lines, err = launched(*argv, options=("-n", "2", *options), script=SCRIPT)
+            assert code == 0, err
+            begun = 3 if len(steps) == 2 and last == 8 else 0
+            assert lines[0] == f"[0] went on 0 {begun} {last}"
+    whole, parts = (np.load(tmp_path / folder / "8.npy") for folder in "ab")
+    assert np.array_equal(whole, parts)

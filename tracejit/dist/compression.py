@@ -51,6 +51,16 @@ class Compressor:
         """Whether arrays of a dtype become smaller."""
         return dtype in (np.float32, np.float64)
 
+    def residuals(self) -> dict[Any, list[Any]]:
+        """What is left out now, when all that was started has been done."""
+        for pending in self._pending.values():
+            pending.wait()
+        return self.left
+
+    def restore(self, bucket: int, arrays: list[Any]) -> None:
+        """Let what was left out of the arrays of a bucket be these."""
+        self.left[bucket, arrays[0].dtype, tuple(x.shape for x in arrays)] = arrays
+
     def start(self, group: Group, bucket: int, arrays: Sequence[Any]) -> Pending:
         """Exchange arrays of one dtype, which may change at once: a list of their means."""
         key = bucket, arrays[0].dtype, tuple(x.shape for x in arrays)

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.launch_ray import launch_by_ray
+from tracejit.dist.pulse import SILENCE, Watch
 from tracejit.dist.transport.link import DistError
 from tracejit.dist.world import LATE, MODE, SECRET, SERVERS, VARIABLE
 
@@ -42,6 +43,7 @@ def launch(
     mode: str = "sync",
     restarts: int = 0,
     servers: int = 1,
+    silence: float = SILENCE,
 ) -> int:
     """Run `count` processes of a command; the exit code of the first that fails, or 0.
 
@@ -51,7 +53,9 @@ def launch(
 
     With `restarts` up to so many processes that fail are started again: in the modes "async" and
     "backup" one alone takes the place of the one that is lost, but for those with a server;
-    otherwise all begin anew. Raises DistError where the engine is not there.
+    otherwise all begin anew. By the engine local a process counts as failed, and is killed, that
+    is stopped or cut off: from which nothing is heard for `silence` seconds after it has joined the
+    others. Raises DistError where the engine is not there.
     """
     settings = {**(settings or {}), MODE: mode, SERVERS: str(servers)}
     whole = servers if mode.partition(":")[0] != "sync" else count
@@ -65,7 +69,7 @@ def launch(
         return launch_by_ray(command, count, env, restarts, whole)
     left = _Restarts(restarts, whole)
     while True:
-        code = _by_sockets(command, count, env, quiet, left)
+        code = _by_sockets(command, count, env, quiet, left, silence)
         if not left.all_again:
             return code
         left.all_again = False
@@ -81,7 +85,12 @@ class _Restarts:
 
 
 def _by_sockets(
-    command: Sequence[str], count: int, env: dict[str, str], quiet: bool, left: _Restarts
+    command: Sequence[str],
+    count: int,
+    env: dict[str, str],
+    quiet: bool,
+    left: _Restarts,
+    silence: float,
 ) -> int:
     folder = tempfile.mkdtemp(prefix="tracejit-")  # of this user only
     try:
@@ -91,7 +100,8 @@ def _by_sockets(
         for rank in range(count):
             mine = {**env, VARIABLE: f"local:{rank}:{count}:{folder}"}
             runs.append(_Run(rank, command, mine))
-        return _follow(runs, None if quiet or not sys.stderr.isatty() else board, left)
+        shown = None if quiet or not sys.stderr.isatty() else board
+        return _follow(runs, shown, left, Watch(board, silence))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -136,11 +146,11 @@ class _Run:
         return [f"[{self.rank}] {line.decode(errors='replace')}\n" for line in lines]
 
 
-def _follow(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
+def _follow(runs: list[_Run], board: Board | None, left: _Restarts, watch: Watch) -> int:
     """Show what processes print until all have ended; end them all where one fails."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        return _watch(runs, board, left)
+        return _watch(runs, board, left, watch)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except _Stopped:
@@ -155,8 +165,10 @@ def _stop(*_: Any) -> None:
     raise _Stopped
 
 
-def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
+def _watch(runs: list[_Run], board: Board | None, left: _Restarts, watch: Watch) -> int:
     shown, next_table = 0, time.monotonic()
+    for run in runs:
+        watch.begin(run.rank)
     with selectors.DefaultSelector() as selector:
         for run in runs:
             _register(selector, run)
@@ -172,6 +184,11 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                 next_table = time.monotonic() + _BETWEEN
                 lines = table(board.read(), [r.process.poll() for r in runs])
                 shown = _write(lines, sys.stderr, shown, len(lines))
+            for rank in watch.silent([r.rank for r in runs if r.process.poll() is None]):
+                line = f"tracejit: nothing is heard of process {rank} for {watch.limit:g} s\n"
+                shown = _write([line], sys.stderr, shown)
+                runs[rank].signal(signal.SIGKILL)
+                runs[rank].process.wait()
             over = runs[0].process.poll() == 0
             for k, run in enumerate(runs):
                 code = run.process.poll()
@@ -192,6 +209,7 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                         return 128 - code if code < 0 else code
                     _unregister(selector, run)
                     runs[k] = run.again()
+                    watch.begin(k)
                     _register(selector, runs[k])
     return 0
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import atexit
 import os
+from pathlib import Path
 from typing import Any
 
+from tracejit.dist.board import Board
+from tracejit.dist.pulse import give_signs
 from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
@@ -68,7 +71,11 @@ def _link(text: str) -> Link:
     from tracejit.dist.transport.local import LocalLink
 
     secret = os.environ.get(SECRET, "")
-    return LocalLink(*numbers, folder, secret.encode(), late=is_late())
+    link = LocalLink(*numbers, folder, secret.encode(), late=is_late())
+    board = Path(folder) / "board"
+    if board.exists():
+        give_signs(Board(board, link.size), link.rank)
+    return link
 
 
 def is_late() -> bool:

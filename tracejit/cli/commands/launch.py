@@ -15,6 +15,7 @@ from pathlib import Path
 from tracejit.cli.arguments import natural
 from tracejit.cli.errors import Failure, Usage
 from tracejit.dist.launch import launch
+from tracejit.dist.pulse import SILENCE
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.transport.link import DistError
 
@@ -38,6 +39,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restarts", type=natural, default=0, metavar="N", help="start up to N that fail again"
     )
+    parser.add_argument(
+        "--silence",
+        type=float,
+        default=SILENCE,
+        metavar="SECONDS",
+        help=f"without a sign of life until a process counts as failed (default: {SILENCE:g})",
+    )
     parser.add_argument("--quiet", action="store_true", help="no table of the processes' steps")
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
@@ -47,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the processes; the exit code of the first that fails."""
     if not options.n:
         raise Usage("-n takes at least 1 process")
+    if not options.silence > 0:
+        raise Usage(f"--silence takes more than 0 seconds, not {options.silence:g}")
     if not Path(options.script).is_file():
         raise Usage(f"there is no file {options.script}")
     try:
@@ -69,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
             mode=options.mode,
             restarts=options.restarts,
             servers=options.servers,
+            silence=options.silence,
         )
     except DistError as error:
         raise Failure(str(error)) from None

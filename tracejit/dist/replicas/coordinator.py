@@ -19,7 +19,7 @@ class Coordinator:
     """Decides for one optimiser with `count` servers; `tell(actions)` has all servers do these:
 
     ["step", version, [[worker, life], ...]]   ["answer", worker, version]
-    ["drop", worker, life]
+    ["drop", worker, life]   ["state", worker, version]
     """
 
     def __init__(self, policy: Policy, count: int, tell: Callable[[list[Any]], None]) -> None:
@@ -87,11 +87,14 @@ class Coordinator:
         if worker in self.policy.busy:
             self._do(self.policy.lost(worker))
 
-    def refreshed(self, worker: int) -> int:
-        """A worker gets the present version in the middle of its work; which one that is."""
-        if self.policy.busy.get(worker) is not None:
-            self.policy.busy[worker] = self.policy.version
-        return self.policy.version
+    def refresh(self, worker: int) -> bool:
+        """Have all servers tell a worker their state, of the present version, in the middle of its
+        work; False where there is none yet.
+        """
+        if self._begun:
+            self.policy.refreshed(worker)
+            self._tell([["state", worker, self.policy.version]])
+        return self._begun
 
     def _do(self, actions: Sequence[Action]) -> None:
         told: list[Any] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -18,6 +19,7 @@ from tracejit.dist.compression import KINDS
 from tracejit.dist.replicas.mean_gradients import with_mean_gradients
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.optimizer_parts import common, take_common
+from tracejit.dist.replicas.pausing import all_residuals, servers_paused, take_residuals
 from tracejit.dist.replicas.sending import with_sent_gradients
 from tracejit.dist.replicas.server import ParameterServer, name_of, server_of
 from tracejit.dist.transport.link import DistError, Elastic, TrainingOver
@@ -57,8 +59,8 @@ def data_parallel(
     the rows of large ones. Their `update` is called with lists of arrays. Several need an optimiser
     whose steps are element by element, as those of `tracejit.optim` are (see its `by_leaf`). The
     other processes may be lost and come back; one that has come late ends when process 0 has done
-    its work. What else the step computes, such as the loss or the statistics of a `BatchNorm`, is of
-    a process's own data.
+    its work. What else the step computes, such as the loss or the statistics of a `BatchNorm`, is
+    of a process's own data.
 
     In the mode "sync" gradients are exchanged in buckets of about `bucket` bytes, from the last
     parameters to the first. In a compiled step each is exchanged from when its gradients are
@@ -66,10 +68,10 @@ def data_parallel(
     send each other gradients of so many bits, and what rounding leaves out is added to the next
     ones (see `tracejit.dist.compression`).
 
-    Raises ValueError for another mode, a bucket of no bytes, another compression, and one in another
-    mode, for more servers than processes or several in the mode "sync"; DistError where the engine
-    has none but "sync", calls do not fit or an optimiser cannot be divided, PeerLost where a process
-    has ended that is needed.
+    Raises ValueError for another mode, a bucket of no bytes, another compression, and one in
+    another mode, for more servers than processes or several in the mode "sync"; DistError where the
+    engine has none but "sync", calls do not fit or an optimiser cannot be divided, PeerLost where a
+    process has ended that is needed.
     """
     found = Mode.of(mode or os.environ.get(MODE) or "sync")
     if bucket < 1:
@@ -101,6 +103,10 @@ class DataParallel:
         self.step, self.mode, self.servers = step, mode, servers
         self.bucket, self.compression = bucket, compression
         self._known: dict[int, tuple[Any, Any]] = {}
+        #: Of optimisers whose gradients are compressed, by their order: what compresses them, and
+        #: what that has left out on all processes, as it is saved.
+        self._compressors: dict[int, tuple[str, Any]] = {}
+        self._left: dict[str, Any] = {}
         self._server: ParameterServer | None = None
         self._board = _board()
         group = world()
@@ -128,6 +134,42 @@ class DataParallel:
             self._board.step(world().rank)
         return result
 
+    @contextmanager
+    def paused(self, params: Any, optimizer: Any) -> Iterator[None]:
+        """Let process 0 save a whole: all processes call it, in the mode "sync" as often.
+
+            with train.paused(net, opt):
+                if dist.rank() == 0:
+                    checkpoint.save(folder, step=k, net=net, opt=opt, train=train)
+
+        `params` are what the optimiser's `update` is given. With servers process 0 gets their
+        parameters and the optimiser's state of one step, and none is made until the end. With a
+        compression it gets what that has left out on all processes, which is the state of this
+        object in a checkpoint; it is restored before the first step. Raises DistError for an
+        optimiser in parts on several servers, PeerLost.
+        """
+        if self._by_server:
+            if self._server is None or world().rank:
+                yield
+                return
+            with servers_paused(self._server, params, optimizer):
+                yield
+            return
+        name, compressor = self._compressors.get(id(optimizer), ("", None))
+        if compressor is not None:
+            self._left[name] = all_residuals(world(), compressor)
+        yield
+
+    def state_dict(self) -> dict[str, Any]:
+        """What compression had left out when `paused` was last called; nothing but on process 0."""
+        return {"left": {k: v for k, v in self._left.items() if v is not None}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Begin with that, on process 0. Raises DistError where a step has been made."""
+        if self._compressors:
+            raise DistError("what compression has left out is restored before the first step")
+        self._left = dict(state["left"])
+
     def _shared(self, x: Any) -> Any:
         """An argument: an object of the program's has the same arrays on all processes."""
         if type(x).__flags__ & _HEAP_TYPE == 0 or callable(getattr(x, "__array__", None)):
@@ -142,11 +184,16 @@ class DataParallel:
     def _optimizer(self, x: Any) -> Any:
         """What stands for an optimiser in the step."""
         if not self._by_server:
-            return with_mean_gradients(x, self.bucket, self.compression)
+            made = with_mean_gradients(x, self.bucket, self.compression)
+            if made._compressor is not None:
+                name = str(len(self._compressors))
+                self._compressors[id(x)] = name, made._compressor
+                take_residuals(world(), made._compressor, self._left.get(name))
+            return made
         if getattr(x, "is_sharded", False) and x.parts != self.servers:
             raise DistError(
-                f"an optimiser of {x.parts} parts needs as many servers, not {self.servers}: say the "
-                "mode and the servers to tracejit launch"
+                f"an optimiser of {x.parts} parts needs as many servers, not {self.servers}: "
+                "say the mode and the servers to tracejit launch"
             )
         return with_sent_gradients(x, name_of(x, self._server), self.servers)
 
@@ -162,7 +209,7 @@ def _is_optimizer(x: Any) -> bool:
 
 
 def _copy_from_first(x: Any) -> None:
-    """Store the arrays that process 0 has in an object into this one's, and an optimiser's numbers."""
+    """Store what process 0 has in an object into this one: arrays, and an optimiser's numbers."""
     group = world()
     if group.size == 1:
         return

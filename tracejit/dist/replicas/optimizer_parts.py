@@ -60,7 +60,7 @@ def _entry(x: Any, span: Span) -> Any:
 
 
 def common(optimizer: Any) -> dict[str, Any]:
-    """The numbers that its steps have in common: those among its attributes that are none of a leaf.
+    """The numbers that its steps have in common: those of its attributes that are of no leaf.
 
     Those of optimisers in it come with a path.
     """

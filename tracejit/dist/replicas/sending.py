@@ -16,27 +16,35 @@ from tracejit.dist.world import LATE, is_late, world
 from tracejit.ops.host.exchange import KINDS
 from tracejit.sparse import RowGradient
 
-__all__ = ["ANSWER", "FAILED", "GRADIENT", "OVER", "with_sent_gradients"]
+__all__ = ["ANSWER", "FAILED", "GRADIENT", "OVER", "STATE", "sender_of", "with_sent_gradients"]
 
-#: The keys of what a server is sent, and answers; the versions where nothing is left to do, and
-#: where it cannot go on.
-GRADIENT, ANSWER, OVER, FAILED = "gradient", "parameters", -2, -3
+#: The keys of what a server is sent, answers, and says of its state; the versions where nothing is
+#: left to do, and where it cannot go on.
+GRADIENT, ANSWER, STATE = "gradient", "parameters", "state"
+OVER, FAILED = -2, -3
 
 
 @dataclass
 class _Sender:
     """What this process knows of an optimiser: how many servers it has, whether arrays are divided,
-    who has what, and the version of the parameters that this process has.
+    who has what, the version of the parameters that this process has, and whether it has made
+    the servers pause.
     """
 
     servers: int
     whole: bool
     plan: Plan = ()
     version: int = 0
+    is_paused: bool = False
 
 
 #: By the names of optimisers.
 _SENDERS: dict[str, _Sender] = {}
+
+
+def sender_of(name: str) -> _Sender:
+    """What this process knows of the optimiser of a name."""
+    return _SENDERS[name]
 
 
 def with_sent_gradients(optimizer: Any, name: str, servers: int) -> Any:
@@ -79,6 +87,8 @@ def _exchanged(name: str, kinds: str, dense: Any, rows: Any, values: Any, params
     `rows` and `values`. Raises PeerLost where a server has ended, DistError where one has failed.
     """
     link, sender = world().link, _SENDERS[name]
+    if sender.is_paused:
+        raise DistError("no step is made while the servers pause")
     sender.plan = sender.plan or planned(params, sender.servers, sender.whole)
     whole, by_rows = iter(dense), iter(zip(rows, values, strict=True))
     leaves: list[Any] = []

@@ -8,24 +8,26 @@ the state of its part of the optimiser.
     worker -> server     gradient, name, life, version, kinds, leaves, spans, params
     server -> process 0  has, name, worker, life, version; failed, text
     process 0 -> server  do, name, actions; end
-    worker -> process 0  leaves
+    worker -> process 0  leaves; pause, name
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from tracejit.dist.replicas.coordinator import Coordinator
 from tracejit.dist.replicas.mode import Mode
-from tracejit.dist.replicas.sending import ANSWER, FAILED, GRADIENT, OVER
+from tracejit.dist.replicas.sending import ANSWER, FAILED, GRADIENT, OVER, STATE
 from tracejit.dist.replicas.shard import Shard
 from tracejit.dist.replicas.spans import Span
 from tracejit.dist.transport.link import DistError, Elastic, PeerLost
 
-__all__ = ["ParameterServer", "name_of", "server_of"]
+__all__ = ["ParameterServer", "known_name", "name_of", "server_of"]
 
 
 class _Known:
@@ -60,6 +62,11 @@ def name_of(optimizer: Any, server: ParameterServer | None) -> str:
     return _KNOWN.names[id(optimizer)][1]
 
 
+def known_name(optimizer: Any) -> str | None:
+    """The name of an optimiser that has one."""
+    return _KNOWN.names.get(id(optimizer), (None, None))[1]
+
+
 class ParameterServer:
     """Answers the workers of a link until all others have gone."""
 
@@ -74,6 +81,7 @@ class ParameterServer:
         #: come late; whether process 0 still has work of its own; whether there is nothing to do.
         self._here, self._late = set(range(link.size)), set[int]()
         self._own, self._over = True, False
+        self._go_on = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="tracejit server", daemon=True)
         self._thread.start()
         atexit.register(self.finish)
@@ -93,10 +101,38 @@ class ParameterServer:
         self._link.send(self._link.rank, GRADIENT, ["added"])
 
     def finish(self) -> None:
-        """Wait until the other processes have gone: they may need answers until then."""
+        """Wait until the other processes have gone: they may need answers until then.
+
+        One that ends by an exception does not: the others may wait for it, and lose it.
+        """
+        if getattr(sys, "last_value", None) is not None:
+            return
         with contextlib.suppress(PeerLost):
             self._link.send(0, GRADIENT, ["leaves"])
         self._thread.join()
+
+    @contextlib.contextmanager
+    def paused(self, name: str) -> Iterator[tuple[int | None, list[Any]]]:
+        """On process 0: no step is made. Gives the version, and of each server the parameters and
+        the state of the optimiser that it has; None and nothing before the first gradient.
+
+        Raises PeerLost, DistError.
+        """
+        self._go_on.clear()
+        try:
+            self._link.send(0, GRADIENT, ["pause", name])
+            version, first = self._link.receive(0, STATE)
+            if version == FAILED:
+                raise DistError(f"a server of parameters has failed: {first}")
+            found = [first]
+            for rank in range(1, self.count) if version is not None else ():
+                same, state = self._link.receive(rank, STATE)
+                if same != version:
+                    raise DistError(f"servers pause at the versions {version} and {same}: {state}")
+                found.append(state)
+            yield version, found
+        finally:
+            self._go_on.set()
 
     # The thread -----------------------------------------------------------------------------------
 
@@ -109,6 +145,8 @@ class ParameterServer:
             for rank in range(self._link.size):
                 with contextlib.suppress(PeerLost):
                     self._link.send(rank, ANSWER, [FAILED, text])
+            with contextlib.suppress(PeerLost):
+                self._link.send(0, STATE, [FAILED, text])
             if self._link.rank:
                 with contextlib.suppress(PeerLost):
                     self._link.send(0, GRADIENT, ["failed", text])
@@ -136,6 +174,10 @@ class ParameterServer:
                 self._leaves(source)
             case ["end"]:
                 self._over = True
+            case ["pause", name]:
+                if not self._coordinators[name].refresh(source):
+                    self._link.send(source, STATE, [None, None])
+                self._go_on.wait()
             case ["failed", text]:
                 raise DistError(f"the server of process {source} has failed: {text}")
             case [_, name, *_] if name not in self._shards:
@@ -183,6 +225,8 @@ class ParameterServer:
                         self._link.send(worker, ANSWER, [version, shard.answer(worker)])
                 case ["drop", worker, life]:
                     shard.drop(worker, life)
+                case ["state", worker, version]:
+                    self._link.send(worker, STATE, [version, shard.state()])
 
     def _changed(self, rank: int) -> None:
         """A process has come, or is lost."""

@@ -90,6 +90,15 @@ class Shard:
         """Leave out the gradient of a worker, if there is one."""
         self._gradients.pop((worker, life), None)
 
+    def state(self) -> list[Any]:
+        """The present parameters, and the arrays of the optimiser's part by their names."""
+        columns = {}
+        for name in by_leaf(type(self._part)) or () if self.count > 1 else ():
+            column = getattr(self._part, name)
+            if isinstance(column, (list, tuple)):
+                columns[name] = [x if isinstance(x, np.ndarray) else None for x in column]
+        return [self.params, columns]
+
     def answer(self, worker: int) -> list[Any]:
         """The present parameters, for what a worker has: a whole array, or the rows in which its
         own may differ, with their values.

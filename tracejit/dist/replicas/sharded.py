@@ -44,7 +44,7 @@ class ShardedOptimizer:
         self.parts = min(int(os.environ.get(SERVERS) or 1), size()) if by_server else size()
         self.owners = owners([p.nbytes for p in leaves], self.parts)
         own = [p for p, owner in zip(leaves, self.owners, strict=True) if owner == rank()]
-        self.optimizer = make(own, **settings) if rank() < self.parts else None
+        self.optimizer: Any = make(own, **settings) if rank() < self.parts else None
 
     def update(self, params: Any, grads: Any) -> None:
         """Take one step, in place, together with the other processes."""
