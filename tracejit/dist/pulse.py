@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from tracejit.dist.board import Board
 
-__all__ = ["SILENCE", "Watch", "give_signs"]
+__all__ = ["EACH", "SILENCE", "Watch", "give_signs"]
 
 #: Seconds between two signs, and without one until a process counts as failed.
-_EACH, SILENCE = 0.5, 60.0
+EACH, SILENCE = 0.5, 60.0
 
 
 def give_signs(board: Board, rank: int) -> None:
@@ -25,7 +25,7 @@ def give_signs(board: Board, rank: int) -> None:
     def run() -> None:
         while True:
             board.beat(rank)
-            time.sleep(_EACH)
+            time.sleep(EACH)
 
     threading.Thread(target=run, name="tracejit pulse", daemon=True).start()
 
@@ -51,7 +51,7 @@ class Watch:
         the others may have been, too.
         """
         now = time.monotonic()
-        passed, self._last = min(now - self._last, 2 * _EACH), now
+        passed, self._last = min(now - self._last, 2 * EACH), now
         for rank in ranks:
             number, seconds = self._seen[rank]
             beats = self._board.beats(rank)
