@@ -110,6 +110,24 @@ def goes_on() -> None:
     print("went on", dist.rank(), int(begun), opt.count, flush=True)
 
 
+def raises() -> None:
+    """A process with a server fails, while another waits for it: neither waits for ever."""
+    net = Words(np.random.default_rng(0))
+    opt = optim.SGD(net)
+
+    @tracejit.jit(strict=True)
+    def step(net: Any, opt: Any, ids: Any) -> Any:
+        loss, grads = tracejit.value_and_grad(lambda net: (net(ids) ** 2).mean())(net)
+        opt.update(net, grads)
+        return loss
+
+    train = dist.data_parallel(step)
+    train(net, opt, np.arange(4))
+    if dist.rank() == int(sys.argv[2]):
+        raise OSError("the disk is full")
+    dist.barrier()
+
+
 def survives() -> None:
     """Trains for about a number of steps, and saves; anybody may be killed at any time.
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from tests.dist import kill
 from tests.dist.test_launch import start
+from tests.dist.test_modes import launched
 from tracejit.dist.board import Board
 from tracejit.dist.pulse import Watch
 from tracejit.dist.replicas.coordinator import Coordinator
@@ -38,6 +40,16 @@ def test_one_that_is_lost(mode: str, rank: int, number: int, anew: int) -> None:
     found = kill.run(iter([(0.3, rank, number)]), 300, (*OPTIONS, "--mode", mode))
     assert (found.code, found.anew, found.back) == (0, anew, 1 - anew)
     assert found.loss < 0.2 and found.steps >= 90 and found.seconds < 90
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_one_that_fails_is_not_waited_for(rank: int) -> None:
+    begun = time.monotonic()
+    options = ("-n", "2", "--servers", "2", "--mode", "async")
+    code, _, err = launched("raises", str(rank), options=options, script=kill.SCRIPT)
+    assert code == 1 and f"[{rank}] OSError: the disk is full" in err
+    assert time.monotonic() - begun < 60
 
 
 def test_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

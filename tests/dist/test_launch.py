@@ -44,7 +44,12 @@ def ended(
     script: str = SCRIPT,
 ) -> tuple[int, str, str]:
     process = start(*argv, launch=launch, options=options, script=script)
-    out, err = process.communicate(timeout=120)
+    try:
+        out, err = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.communicate()
+        raise
     return process.returncode, out, err
 
 

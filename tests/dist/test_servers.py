@@ -12,6 +12,7 @@ from tests.dist.test_modes import launched
 from tracejit import dist, optim
 from tracejit.dist.replicas.changes import Changes
 from tracejit.dist.replicas.optimizer_parts import by_leaf, common, part_of, take_common
+from tracejit.dist.replicas.shard import Shard
 from tracejit.dist.replicas.spans import Span, joined, part, planned
 from tracejit.dist.transport.link import DistError
 
@@ -101,6 +102,44 @@ def test_an_optimiser_of_a_part_changes_the_state_of_the_whole() -> None:
     assert np.array_equal(given[0], params[0][2:5]) and np.array_equal(given[1], params[1])
     assert np.array_equal(whole.m[0][2:5], same.m[0][2:5]) and not whole.m[0][:2].any()
     assert whole.count == same.count == 1
+
+
+def test_rows_that_have_changed_are_sent_and_no_others() -> None:
+    table = np.zeros((1000, 2))
+    whole = optim.AdaGrad([table], lr=1.0)
+    shards = [Shard(whole, k, 2) for k in range(2)]
+    plan = planned([table], 2)
+    for shard, spans in zip(shards, plan, strict=True):
+        shard.begin(spans, [s.of(table) for s in spans])
+
+    def send(worker: int, version: int, rows: list[int]) -> None:
+        gradient = [np.array(rows), np.ones((len(rows), 2)), [1000, 2]]
+        for shard, spans in zip(shards, plan, strict=True):
+            shard.take(worker, 0, version, "r", [part(s, gradient) for s in spans])
+
+    def step(version: int, *workers: int) -> None:
+        for shard in shards:
+            shard.step(version, [(w, 0) for w in workers])
+
+    def answered(worker: int) -> list[int]:
+        ((rows, values),) = joined(plan, [shard.answer(worker) for shard in shards], 1)
+        assert np.allclose(values, -1)
+        return list(rows)
+
+    send(0, 0, [3, 900, 3]), send(1, 0, [7])
+    step(1, 0)
+    assert answered(0) == [3, 900]
+    step(2, 1)
+    assert answered(1) == [3, 7, 900]
+    send(0, 1, [501])
+    step(3, 0)
+    assert answered(0) == [7, 501]
+    # What has come late has nothing.
+    for shard in shards:
+        shard.take(2, 1, -1, "r", [])
+    ((rows, values),) = joined(plan, [shard.answer(2) for shard in shards], 1)
+    assert len(rows) == 1000 and np.count_nonzero(values[:, 0]) == 4
+    assert np.array_equal(np.flatnonzero(whole.v[0][:, 0]), [3, 7, 501, 900])
 
 
 def test_optimisers_that_cannot_be_divided_say_so() -> None:
