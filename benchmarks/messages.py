@@ -23,7 +23,10 @@ def measure(rounds: int) -> dict[str, list[float]]:
     launch = [sys.executable, "-m", "tracejit", "launch", "-n", "2", "--quiet", str(CHILD)]
     one = {"OMP_NUM_THREADS": "1", "TRACEJIT_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     found = subprocess.run(
-        [*launch, "--rounds", str(rounds)], env={**os.environ, **one}, capture_output=True, text=True
+        [*launch, "--rounds", str(rounds)],
+        env={**os.environ, **one},
+        capture_output=True,
+        text=True,
     )
     if found.returncode:
         raise RuntimeError(found.stderr)

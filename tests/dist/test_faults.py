@@ -43,6 +43,19 @@ def test_one_that_is_lost(mode: str, rank: int, number: int, anew: int) -> None:
 
 
 @pytest.mark.sampled(2)
+@pytest.mark.parametrize("servers", ["1", "2"])
+def test_what_was_answered_is_in_the_steps(servers: str, tmp_path: Path) -> None:
+    """Each gradient is a step, once, whoever is killed of those without a server."""
+    options = ("-n", "3", "--servers", servers, "--mode", "async", "--restarts", "1")
+    argv = "counted", str(tmp_path)
+    code, lines, err = launched(*argv, options=options, script=kill.SCRIPT)
+    assert code == 0 and "process 2 ended with signal 9; started again" in err
+    answered = {path.name: int(path.read_text()) for path in tmp_path.iterdir()}
+    assert answered["2.0"] == 20 and answered["2.1"] > 0, answered
+    assert lines == [f"[0] counted {sum(answered.values())}"]
+
+
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_one_that_fails_is_not_waited_for(rank: int) -> None:
     begun = time.monotonic()

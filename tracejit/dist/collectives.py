@@ -46,8 +46,8 @@ def all_reduce(x: Any, op: str = "sum") -> Any:
 
     `x` is an array, a number, or a tree of them (see `tracejit.tree`), such as a model's gradients;
     the result is a new one like it, the same to the bit on all processes. Means of integers are
-    float64. Of a `RowGradient` the sum or mean has the rows of all processes. Raises DistError where
-    processes call with other shapes, dtypes or operations, PeerLost where one has ended.
+    float64. Of a `RowGradient` the sum or mean has the rows of all processes. Raises DistError
+    where processes call with other shapes, dtypes or operations, PeerLost where one has ended.
     """
     leaves, structure = tree.flatten(x)
     dense = [leaf for leaf in leaves if not isinstance(leaf, RowGradient)]

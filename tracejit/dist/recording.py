@@ -15,7 +15,7 @@ from tracejit.frontend.host.infer_by_example import Example
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.tracer import user_line
 from tracejit.ir.dims import prod
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.host.exchange import EXCHANGED
 from tracejit.ops.host.functions import KINDS
 
@@ -36,7 +36,7 @@ def record_exchange(interpreter: Interpreter, kind: str, args: Sequence[Any], si
 def record_buckets(
     interpreter: Interpreter, leaves: Sequence[Any], bucket: int, compressor: int
 ) -> Any:
-    """The means of traced arrays and numbers, started by bucket and waited for. Raises TraceError."""
+    """The means of traced values, started by bucket and waited for. Raises TraceError."""
     refused = TraceError("TJ002", "tracejit.dist.data_parallel", user_line())
     with refuse_opaque(refused):
         lifted = CallOperands()

@@ -1,7 +1,7 @@
 """The processes that run this program together, as whoever started them says.
 
-`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER", "ray:RANK:SIZE:NAMESPACE" or "mpi"; without it the program is
-one process among one.
+`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER", "ray:RANK:SIZE:NAMESPACE" or
+"mpi"; without it the program is one process among one.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ import numpy as np
 
 from tracejit.dist.board import Board
 from tracejit.dist.children import die_with_parent
+from tracejit.dist.placed.runs import LinkMeeting, run_part
 from tracejit.dist.pulse import EACH, SILENCE, Watch
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.local import LocalLink
-from tracejit.dist.placed.runs import LinkMeeting, run_part
 from tracejit.dist.world import SECRET, VARIABLE
 from tracejit.errors import Bailout
 from tracejit.ir.text.syntax import print_graph

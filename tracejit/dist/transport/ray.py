@@ -77,7 +77,7 @@ class Mailboxes:
         async with self._changed:
             try:
                 await asyncio.wait_for(self._changed.wait_for(there), timeout)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 return False
         return True
 
