@@ -112,18 +112,19 @@ def goes_on() -> None:
     print("went on", dist.rank(), int(begun), opt.count, flush=True)
 
 
+@tracejit.jit(strict=True)
+def squares(net: Any, opt: Any, ids: Any) -> Any:
+    loss, grads = tracejit.value_and_grad(lambda net: (net(ids) ** 2).mean())(net)
+    opt.update(net, grads)
+    return loss
+
+
 def raises() -> None:
     """A process with a server fails, while another waits for it: neither waits for ever."""
     net = Words(np.random.default_rng(0))
     opt = optim.SGD(net)
 
-    @tracejit.jit(strict=True)
-    def step(net: Any, opt: Any, ids: Any) -> Any:
-        loss, grads = tracejit.value_and_grad(lambda net: (net(ids) ** 2).mean())(net)
-        opt.update(net, grads)
-        return loss
-
-    train = dist.data_parallel(step)
+    train = dist.data_parallel(squares)
     train(net, opt, np.arange(4))
     if dist.rank() == int(sys.argv[2]):
         raise OSError("the disk is full")
@@ -138,13 +139,7 @@ def counted() -> None:
     # After the server's own end, when all have gone.
     atexit.register(lambda: dist.rank() or print("counted", opt.count, flush=True))
 
-    @tracejit.jit(strict=True)
-    def step(net: Any, opt: Any, ids: Any) -> Any:
-        loss, grads = tracejit.value_and_grad(lambda net: (net(ids) ** 2).mean())(net)
-        opt.update(net, grads)
-        return loss
-
-    train = dist.data_parallel(step)
+    train = dist.data_parallel(squares)
     answered = -1 if late else 0  # the first answer to one that has come late is to no gradient
     back = Path(sys.argv[2], "2.1")
     for k in range(10**4 if late or not dist.rank() else 60):
