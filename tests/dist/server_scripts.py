@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import sys
 import time
@@ -154,7 +155,8 @@ def counted() -> None:
 
 
 def survives() -> None:
-    """Trains for about a number of steps, and saves; anybody may be killed at any time.
+    """Trains for about a number of steps, and until it is enough, and saves; anybody may be killed
+    at any time.
 
     It says what it has saved, and what it goes on from.
     """
@@ -191,7 +193,9 @@ def survives() -> None:
         10**9 if late else max(1, last - int(dist.broadcast(np.array(opt.count)))) // dist.size()
     )
     print("pid", dist.rank(), os.getpid(), flush=True)
-    for k in range(share):
+    for k in itertools.count():
+        if k >= share and Path(folder, "enough").exists():
+            break
         batch = mine.integers(0, 600, 40)
         train(net, opt, x[batch], y[batch])
         time.sleep(0.01)

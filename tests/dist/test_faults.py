@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.dist import kill
-from tests.dist.test_launch import start
 from tests.dist.test_modes import launched
 from tracejit.dist.board import Board
 from tracejit.dist.pulse import Watch
@@ -128,48 +122,3 @@ def test_the_gradient_of_one_that_is_lost_counts_where_all_servers_have_it() -> 
     for server in (0, 1):
         made.has(server, 2, 0, 0, here)
     assert told == [["step", 1, [[1, 0], [2, 0]]], ["answer", 1, 1], ["answer", 2, 1]]
-
-
-# Networks that are cut ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def namespace() -> Iterator[str]:
-    """A network of its own, whose only device is a loopback."""
-    if sys.platform != "linux" or shutil.which("ip") is None:
-        pytest.skip("there is no command ip")
-    name = f"tracejit-{secrets.token_hex(4)}"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
-    if made.returncode:
-        pytest.skip(f"no network can be made here: {made.stderr.strip()}")
-    try:
-        within(name, "ip", "link", "set", "lo", "up")
-        yield name
-    finally:
-        subprocess.run(["ip", "netns", "del", name], check=True)
-
-
-def within(name: str, *command: str) -> None:
-    subprocess.run(["ip", "netns", "exec", name, *command], check=True, timeout=30)
-
-
-def test_the_engine_of_one_machine_needs_no_network(namespace: str, tmp_path: Path) -> None:
-    """Its network is cut while it trains: messages go on, as they do not go through it."""
-    process = start(
-        "survives",
-        str(tmp_path),
-        "200",
-        options=("-n", "3", "--servers", "2", "--mode", "async:8"),
-        script=kill.SCRIPT,
-        within=("ip", "netns", "exec", namespace),
-    )
-    assert process.stdout is not None
-    out = ""
-    for line in process.stdout:
-        out += line
-        if "saved" in line and "cut" not in out:
-            within(namespace, "ip", "link", "set", "lo", "down")
-            out += "cut\n"
-    assert process.wait(60) == 0, out
-    process.stdout.close(), process.stderr.close()  # type: ignore[union-attr]
-    assert out.index("cut") < out.index("[0] survived")

@@ -67,7 +67,7 @@ def _link(text: str) -> Link:
     if kind == "ray":
         from tracejit.dist.transport.ray import RayLink
 
-        return RayLink(*numbers, folder)
+        return RayLink(*numbers, folder, life=int(os.environ.get(LATE) or 0))
     from tracejit.dist.transport.local import LocalLink
 
     secret = os.environ.get(SECRET, "")

@@ -47,12 +47,19 @@ class Shard:
         self._by_rows = False
         self._changes: list[Changes | None] = []
         self._has: dict[int, _Has] = {}
+        self._lives: dict[int, int] = {}
         #: By worker and its life: the gradient that it has sent. One of a life that has ended may
         #: still make a step.
         self._gradients: dict[tuple[int, int], list[Any]] = {}
 
     def take(self, worker: int, life: int, version: int, kinds: str, leaves: list[Any]) -> None:
-        """What a worker has sent: a gradient on a version, or that it has come late (-1)."""
+        """What a worker has sent: a gradient on a version, or that it has come late (-1).
+
+        What comes from a life that has ended is nothing any more.
+        """
+        if life < self._lives.get(worker, 0):
+            return
+        self._lives[worker] = life
         self._has[worker] = _Has(version, kinds)
         if version >= 0:
             self._gradients[worker, life] = leaves
