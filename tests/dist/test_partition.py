@@ -13,6 +13,7 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,13 @@ def _remove(names: tuple[str, ...]) -> None:
             ip("netns", "del", name)
 
 
+@pytest.fixture
+def short_folder() -> Iterator[str]:
+    """A folder whose name leaves room for those of sockets."""
+    with tempfile.TemporaryDirectory(prefix="tj", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
 def _readable(pipes: tuple[int, ...]) -> list[int]:
     return select.select(pipes, [], [], 0.2)[0]
 
@@ -105,13 +113,18 @@ def test_the_engine_of_one_machine_needs_no_network(
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 def test_a_machine_that_is_cut_off(
-    namespaces: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    namespaces: tuple[str, str],
+    tmp_path: Path,
+    short_folder: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its processes are lost after a time, and others take their place on the machine that is left,
     or all begin anew there; what was saved is gone on from.
     """
     for name, value in (("AUTH_MODE", "disabled"), ("DEDUP_LOGS", "0"), ("COLOR_PREFIX", "0")):
         monkeypatch.setenv(f"RAY_{name}", value)
+    # Others find a cluster by what lies there.
+    monkeypatch.setenv("RAY_TMPDIR", short_folder)
     ray = str(Path(sys.executable).parent / "ray")
     common = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats")
     address = "10.77.3.1:6399"
@@ -119,6 +132,7 @@ def test_a_machine_that_is_cut_off(
     for k, first in enumerate((head, (f"--address={address}",))):
         node = f"--node-ip-address=10.77.3.{k + 1}"
         ip("netns", "exec", namespaces[k], ray, "start", *first, node, *common)
+    # Not before: it is the address of those that are started.
     monkeypatch.setenv("RAY_ADDRESS", address)
     options = ("-n", "3", "--mode", "async", "--engine", "ray", "--restarts", "4")
     out = cut_while_it_trains(namespaces, "wire", tmp_path, "tracejit: process", *options)

@@ -60,14 +60,17 @@ def _entry(x: Any, span: Span) -> Any:
 
 
 def common(optimizer: Any) -> dict[str, Any]:
-    """The numbers that its steps have in common: those of its attributes that are of no leaf.
+    """The numbers that its steps have in common: its attributes that are of no leaf, and numbers or
+    tuples of them.
 
     Those of optimisers in it come with a path.
     """
     found: dict[str, Any] = {}
     names = by_leaf(type(optimizer)) or ()
     for name, value in sorted(getattr(optimizer, "__dict__", {}).items()):
-        if name not in names and type(value) in (bool, int, float):
+        if name in names:
+            continue
+        if all(type(x) in (bool, int, float) for x in (value if type(value) is tuple else [value])):
             found[name] = value
         elif callable(getattr(type(value), "update", None)) and hasattr(value, "__dict__"):
             found |= {f"{name}.{inner}": x for inner, x in common(value).items()}
