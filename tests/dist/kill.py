@@ -8,7 +8,6 @@ come to its end with the loss that it has without, and nothing may be left runni
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -116,25 +115,32 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         training = Run(folder, steps, options)
         for wait, rank, number in plan:
-            end = time.monotonic() + 60
-            # It is there, and something has been saved that may be lost.
-            while time.monotonic() < end and training.process.poll() is None:
-                there = {r: p for r, p in [*training.pids.items()] if _is_there(p)}
-                chosen = rng.choice([*there] or [0]) if rank is None else rank
-                pid = there.get(chosen) if training.saved else None
-                if pid is not None:
-                    break
-                time.sleep(0.02)
-            time.sleep(wait)
-            if training.process.poll() is not None:
-                break
-            if pid is not None:
-                training.pids.pop(chosen, None)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-                    training.signals += 1
+            # One may end by itself before it gets its signal, as when all begin anew.
+            while not _signalled(training, wait, rank, number, rng):
+                if training.process.poll() is not None:
+                    return training.outcome(begun)
         Path(folder, "enough").touch()
         return training.outcome(begun)
+
+
+def _signalled(
+    training: Run, wait: float, rank: int | None, number: int, rng: random.Random
+) -> bool:
+    """Whether a process has got a signal, which is there, when something has been saved."""
+    there = {r: p for r, p in [*training.pids.items()] if _is_there(p)}
+    chosen = rng.choice([*there] or [0]) if rank is None else rank
+    if not training.saved or chosen not in there:
+        time.sleep(0.02)
+        return False
+    time.sleep(wait)
+    try:
+        os.kill(there[chosen], number)
+    except ProcessLookupError:
+        return False
+    # The next one is another process.
+    training.pids.pop(chosen, None)
+    training.signals += 1
+    return True
 
 
 def main(args: list[str]) -> None:
