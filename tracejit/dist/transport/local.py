@@ -40,8 +40,6 @@ _BLOCK = 0xFFFFFFFF
 _INLINE = 1 << 14
 #: Room for the files of 64 blocks; and looks at the sockets before this process sleeps.
 _BESIDE, _TURNS = socket.CMSG_SPACE(64 * 4), 50
-#: Looks where the rest of a message is on its way: about a millisecond.
-_MORE_TURNS = 1000
 
 
 class _Peer:
@@ -217,45 +215,26 @@ class LocalLink:
             return
         with self._turn():
             peers = [self._peer(rank) for rank in others]
-            places, parts, blocks = bytearray(), [], list[tuple[Block, Any]]()
+            places, parts, blocks = bytearray(), [], []
             for array in arrays:
                 if array.nbytes < _INLINE:
                     places += _ARRAY.pack(-1, array.nbytes)
                     parts.append(array.tobytes())
                     continue
                 block = self._pool.take(array.nbytes)
+                block.data[: array.nbytes] = array.reshape(-1).view(np.uint8)
                 block.readers[others] = 1
                 places += _ARRAY.pack(block.number, array.nbytes)
-                blocks.append((block, array))
+                blocks.append(block)
             name = key.encode()
             inline = b"".join(parts)
             head = _FRAME.pack(len(name), len(text), len(inline), len(arrays))
             frame = b"".join((head, name, text, places, bytes([len(to) > 1]), inline))
             for peer in peers:
-                for block, _ in blocks:
+                for block in blocks:
                     if block.number not in peer.known:
                         self._announce(peer, block)
-            if not blocks:
-                for peer in peers:
-                    self._write(peer, frame)
-                return
-            # Who waits for it wakes up meanwhile; the last byte says that all is there.
-            lost = self._tried(peers, frame[:-1])
-            for block, array in blocks:
-                block.data[: array.nbytes] = array.reshape(-1).view(np.uint8)
-            lost = self._tried([p for p in peers if not p.lost], frame[-1:]) or lost
-            if lost is not None:
-                raise lost
-
-    def _tried(self, peers: Sequence[_Peer], frame: bytes) -> PeerLost | None:
-        """Write to all who are there: a frame that is begun is ended. Who is lost is returned."""
-        lost = None
-        for peer in peers:
-            try:
                 self._write(peer, frame)
-            except PeerLost as e:
-                lost = e
-        return lost
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -379,10 +358,7 @@ class LocalLink:
     def _progress(self, timeout: float | None) -> None:
         """Wait until something can be read or written, and read it."""
         found = self._poll.poll(0)
-        turns = self._turns
-        if turns and any(peer.incoming for peer in self._by_file.values()):
-            turns = _MORE_TURNS
-        for _ in range(turns):
+        for _ in range(self._turns):
             if found:
                 break
             found = self._poll.poll(0)
