@@ -47,8 +47,14 @@ def run(quick: bool) -> list[Table]:
     for name, seconds in rows.items():
         row = {"what": name, "µs": 1e6 * seconds(statistics.median), "best": 1e6 * seconds(min)}
         table.rows.append(row)
+    for name, part in (("copying them", "copy busy"), ("sending them", "large busy")):
+        times = found[part]
+        row = {"what": f"processor time of {name}", "µs": 1e6 * statistics.median(times)}
+        table.rows.append(row | {"best": 1e6 * min(times)})
+    busy = statistics.median(found["large busy"]) / statistics.median(found["copy busy"])
     answer = statistics.median(trips) / 2
     ratio = (statistics.median(larges) - answer) / statistics.median(copies)
     table.require("10 MB against a copy", ratio, at_most=1.3)
+    table.require("10 MB against a copy, processor time", busy, at_most=1.3)
     table.require("µs of a small message", 1e6 * answer, at_most=50)
     return [table]
