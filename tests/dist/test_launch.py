@@ -136,8 +136,6 @@ def test_an_optimiser_in_parts_is_the_whole_one() -> None:
     code, out, err = ended("parts")
     assert code == 0, err
     assert sorted(out.splitlines()) == ["[0] parts 0 True", "[1] parts 1 True"]
-    code, out, err = ended("parts", options=("-n", "2", "--mode", "async"))
-    assert code != 0 and "an optimiser in parts needs the mode sync" in err
 
 
 def test_who_has_which_part() -> None:
