@@ -18,7 +18,16 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        ("locks", "methods", "placing", "shown", "sparse", "spelling", "tensor_files"),
+        (
+            "lazy_dataclass",
+            "locks",
+            "methods",
+            "placing",
+            "shown",
+            "sparse",
+            "spelling",
+            "tensor_files",
+        ),
         ("config", "errors", "forms", "library_names", "own_attributes"),
         ("link",),
         ("ir",),

@@ -10,11 +10,11 @@ remembers what it has found for each part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
 
 __all__ = [

@@ -15,11 +15,11 @@ import ctypes
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tracejit import config
 from tracejit.codegen.llvm.debug_info import assembly_places
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle

@@ -7,7 +7,7 @@ array, which passes through elementwise ops unchanged, so that whole nests colla
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from tracejit.errors import GraphError, Where
@@ -27,6 +27,7 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Gather

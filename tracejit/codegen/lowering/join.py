@@ -12,7 +12,7 @@ memory once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tracejit.codegen.accesses import accessed
 from tracejit.codegen.affine import split_linear
@@ -36,6 +36,7 @@ from tracejit.ir.kernel import (
     expressions,
     inner_bodies,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Stage",

@@ -10,7 +10,7 @@ or an exception is pending.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
@@ -42,6 +42,7 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
+from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.control.lower import lower_control_flow
 
 #: What takes less time than a clock.

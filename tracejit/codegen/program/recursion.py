@@ -9,7 +9,7 @@ whole run must be repeated eagerly, or an exception is pending.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
@@ -18,6 +18,7 @@ from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.host.calls import slot_count
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import python_address
 from tracejit.ops.control.recursion import RecursiveCall
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 import ctypes
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ import numpy as np
 from tracejit.codegen.llvm.engine import Library
 from tracejit.codegen.support.python_calls import load_python_text
 from tracejit.codegen.support.quiet import quiet_state
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once
 
 __all__ = ["ArrayFields", "HostSite", "array_fields", "held_results", "host_address"]

@@ -20,7 +20,6 @@ attribute that changes which vectors are legal (`min-legal-vector-width` below t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
     complex_powers,
@@ -48,6 +47,7 @@ from tracejit.codegen.vector_math.special import (
     normal,
 )
 from tracejit.codegen.vector_math.values import Float
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["ARITY", "PARTS", "SHARED", "build", "define", "symbol"]
 

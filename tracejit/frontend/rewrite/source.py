@@ -16,7 +16,6 @@ import sysconfig
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -24,6 +23,7 @@ from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import short_lock
 
 __all__ = [

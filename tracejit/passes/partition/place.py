@@ -9,9 +9,9 @@ program as a whole ends sooner, by a simulation of all devices.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.partition.costs import Costs
 from tracejit.passes.partition.units import Step, Unit, Units, pins_of

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.regions import nested
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.effects import Check, RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.host.transfer import transferable

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
@@ -43,6 +43,7 @@ from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
 from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks

@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.frontend.tracing.union import UNBOUND
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,

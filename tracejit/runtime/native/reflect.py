@@ -15,12 +15,12 @@ import struct
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.ir.types import DTYPES
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once
 
 __all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]

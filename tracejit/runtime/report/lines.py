@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.errors import Where
 from tracejit.frontend.host.functions import spelled_call
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.call import HostCall
 
 __all__ = ["Line", "compiled_lines", "host_lines"]

@@ -6,11 +6,12 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where, cause
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown

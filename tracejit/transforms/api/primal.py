@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.regions import copy_node, nested, on_stacks
 from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node, attr_sizes
 from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import long_lock
 
 __all__ = ["PATIENCE", "HostCallSite", "slot_count"]
