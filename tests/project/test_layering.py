@@ -105,7 +105,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.parts.functions",
             "runtime.parts.root",
         ),
-        "codegen.llvm.engine": ("codegen.llvm.api",),
     },
     "a call that cannot be compiled needs no code generator": {
         "runtime.compile.stages": ("codegen.program.emit",),
