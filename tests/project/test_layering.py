@@ -19,6 +19,7 @@ PACKAGE = ROOT / "tracejit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
         (
+            "late_table",
             "lazy_dataclass",
             "locks",
             "methods",
@@ -60,7 +61,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "transforms": (("autodiff", "batching"), ("api",)),
     "passes": (
-        ("analysis",),
+        ("analysis", "late"),
         ("simplify",),
         ("fusion", "loops", "control", "partition"),
         ("manager",),
@@ -157,6 +158,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "transforms.api.custom": ("transforms.api.custom_eager",),
         "transforms.api.function": ("transforms.api.eager",),
         "transforms.api.products": ("transforms.api.eager",),
+    },
+    "a simple function needs none of it": {
+        "frontend.python.objects": ("frontend.python.messages",),
+        "runtime.compile.specialize": (
+            "frontend.containers.tables",
+            "runtime.compile.placed",
+        ),
+        "runtime.compile.stages": ("passes.partition.pieces",),
     },
 }
 

@@ -10,7 +10,6 @@ remembers what it has found for each part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -189,7 +188,11 @@ def key_of(x: Dim | str | Atom) -> str:
 
 
 def _digest(text: str) -> str:
-    return text if len(text) < 512 else blake2b(text.encode(), digest_size=20).hexdigest()
+    if len(text) < 512:
+        return text
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def terms_of(d: Dim) -> tuple[tuple[Monomial, int], ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib
 import platform
 import sys
@@ -85,7 +84,9 @@ def _mathematics() -> ctypes.CDLL:
             return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
-    return ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
+    from ctypes.util import find_library
+
+    return ctypes.CDLL(find_library("m"), mode=ctypes.RTLD_GLOBAL)
 
 
 def pointer_in(capsule: Any) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import enum
 import functools
-import logging
 import operator
 import sys
 from collections.abc import Callable
@@ -39,7 +38,6 @@ from tracejit.frontend.python.function_attributes import (
     source_of_function,
     store_in_function,
 )
-from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import StreamMethod, TracedGenerator
 from tracejit.frontend.python.streams import STREAMS, StandardStream
@@ -110,7 +108,10 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
-    if isinstance(x, logging.Logger):
+    logging: Any = sys.modules.get("logging")
+    if logging is not None and isinstance(x, logging.Logger):
+        from tracejit.frontend.python.messages import log_method
+
         return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)

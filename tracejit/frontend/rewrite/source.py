@@ -12,7 +12,6 @@ import ast
 import linecache
 import site
 import sys
-import sysconfig
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -72,6 +71,8 @@ def is_library_file(name: str) -> bool:
         return True
     if any(Path(name).is_relative_to(root) for root in _PROGRAMS):
         return False
+    import sysconfig
+
     paths = sysconfig.get_paths()
     roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
     roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]

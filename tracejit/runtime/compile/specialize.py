@@ -12,19 +12,17 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
-from tracejit.frontend.containers.tables import Tabled, fits_table
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.ops.host.exchange import HostExchange
-from tracejit.passes.partition.pieces import is_placed
+from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
-from tracejit.runtime.compile.placed import placed_variant
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -48,6 +46,8 @@ def _trace(
     self: Any, structure: Any, history: History, call: Call, tree: Any
 ) -> tuple[Traced, Specialization]:
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
+
+    from tracejit.frontend.containers.tables import Tabled, fits_table
 
     leaves, learned = call.leaves, self._learned
     samples = leaves if self._device is None else self._device.samples(leaves)
@@ -338,6 +338,9 @@ def _placed(
     self: Any, traced: Traced, tree: Any, reason: str, text: str, start: float
 ) -> tuple[Variant, Compile]:
     """A variant whose program runs on several devices."""
+
+    from tracejit.runtime.compile.placed import placed_variant
+
     variant = placed_variant(traced, tree, self._options.devices)
     end = time.perf_counter()
     lines = compiled_lines(traced.graph, traced.notes, (), (), user_line())
