@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tracejit.codegen.accesses import accessed
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.ir.dims import Dim, bounds, floordiv, prod, substitute, symbol
@@ -190,6 +189,8 @@ def _chain(s: Stmt, depth: int) -> list[For] | None:
 
 
 def _shared_writes(first: Sequence[Stmt], second: Sequence[Stmt]) -> set[str]:
+    from tracejit.codegen.accesses import accessed
+
     (reads, writes), (others, stores) = accessed(first), accessed(second)
     return (writes & (others | stores)) | (stores & reads)
 

@@ -14,7 +14,7 @@ import itertools
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host.arrays import array_at
 from tracejit.codegen.program.host.calls import slot_count
-from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
@@ -30,6 +29,9 @@ from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
 from tracejit.link.pending_exception import raised_at, set_pending
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.ops.control.templates import renderer
+
+if TYPE_CHECKING:
+    from tracejit.codegen.support.printing import Output
 
 __all__ = ["emit_effect", "emit_output_end", "emit_output_left"]
 
@@ -77,6 +79,9 @@ class _Print(_Site):
 
     def call(self, slots: int, printed: int, number: int) -> int:
         """Print to the run's output; `printed` points to its number, 0 at first."""
+
+        from tracejit.codegen.support.printing import Output
+
         try:
             text = self._text(self.read(slots))
             if number == 0:
@@ -169,6 +174,8 @@ def _output_end(printed: int, *_: int) -> int:
 
 
 def _output_left(printed: int, *_: int) -> int:
+    from tracejit.codegen.support.printing import note_left
+
     note_left(_OUTPUTS.pop(ctypes.c_int64.from_address(printed).value))
     return DONE
 

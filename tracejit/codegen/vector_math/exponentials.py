@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
-from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int
 
@@ -170,6 +169,9 @@ def tanh(e: VectorBuilder, x: Float) -> Float:
 
 def _tanh_in_pieces(e: VectorBuilder, x: Float) -> Float:
     """tanh(c) + d * q(d), d = |x| - c, with the nearest of 32 centres; about 0 d + d * q(d)."""
+
+    from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
+
     a = abs(x).at_most(LAST)
     number = (a.bits() >> 21) - FIRST
     piece = number.at_least(0)  # Only of NaN is the number above 31, and read modulo 32.

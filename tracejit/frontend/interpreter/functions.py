@@ -11,9 +11,6 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.containers.dicts import begun
-from tracejit.frontend.control.branches import names_in
-from tracejit.frontend.control.recursion import call_recursive
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.unread_lists import unread_name
@@ -77,6 +74,9 @@ def run_function(
         return interpreter.allocate(GeneratorCall(lambda: run(given)))
     # The first call is part of the program around it, which knows most of its arguments.
     if code in interpreter.capture.learned.recursive and interpreter.active.get(code):
+        from tracejit.frontend.control.branches import names_in
+        from tracejit.frontend.control.recursion import call_recursive
+
         names = names_in(f if f is new else None)
         return call_recursive(interpreter, (code, form), run, names, given)
     return run(given)
@@ -184,6 +184,9 @@ class _FunctionScope:
 
     def allocate(self, x: Any) -> Any:
         """What the function has just made."""
+
+        from tracejit.frontend.containers.dicts import begun
+
         if type(x) in (dict, set):
             frame = sys._getframe(1)
             return begun(self.interpreter, x, (frame.f_code, frame.f_lasti))

@@ -20,7 +20,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.values import MISSING, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
-from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
-from tracejit.frontend.numpy.methods import array_attribute
-from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.array_methods import array_method
 from tracejit.frontend.python.function_attributes import (
     DESCRIPTIVE,
@@ -39,16 +36,13 @@ from tracejit.frontend.python.function_attributes import (
     store_in_function,
 )
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.random import StreamMethod, TracedGenerator
-from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.python.streams import STREAMS
 from tracejit.frontend.python.text_methods import text_method
-from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
@@ -84,8 +78,19 @@ _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
 #: Modules whose contents are mathematics: constants in them are constants.
 _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools", "functools")
 _INFO = (np.finfo, np.iinfo)
-#: Classes of stand-ins that know their attributes.
-_STAND_INS = (ArrayConverter, Flags, StandardStream, TracedError, TracedGenerator, UnreadList)
+_PACKAGE = "tracejit.frontend."
+
+
+@functools.cache
+def _stand_ins() -> tuple[type, ...]:
+    """Classes of stand-ins that know their attributes."""
+    from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
+    from tracejit.frontend.python.random import TracedGenerator
+    from tracejit.frontend.python.streams import StandardStream
+    from tracejit.frontend.python.unread_lists import UnreadList
+    from tracejit.frontend.tracing.raised import TracedError
+
+    return (ArrayConverter, Flags, StandardStream, TracedError, TracedGenerator, UnreadList)
 
 
 def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
@@ -104,8 +109,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return STREAMS[name]
     if isinstance(x, StandIn):
         return x.attribute(name)
-    if isinstance(x, _STAND_INS):
-        return x.attribute(name)
+    if type(x).__module__.startswith(_PACKAGE) and isinstance(x, _stand_ins()):
+        return cast(Any, x).attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
     logging: Any = sys.modules.get("logging")
@@ -136,11 +141,15 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
     if is_stream(x):
+        from tracejit.frontend.python.random import StreamMethod
+
         return StreamMethod(x, name)
     return _object_attribute(interpreter, x, name)
 
 
 def _tracer_attribute(x: Tracer, name: str) -> Any:
+    from tracejit.frontend.numpy.methods import array_attribute
+
     cls = class_of(x)
     if name == "__class__":
         return cls
@@ -405,6 +414,9 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
 
     Raises TraceError TJ027 for any other.
     """
+
+    from tracejit.frontend.numpy.stores import set_attribute
+
     if isinstance(x, TracedArray):
         set_attribute(x, name, value)
         return

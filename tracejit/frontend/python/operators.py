@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import grown_lists, list_edits
-from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences, either
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.python import failures
 from tracejit.frontend.python.formatting import text_operator
@@ -127,6 +125,8 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 
 def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    from tracejit.frontend.containers import grown_lists
+
     if is_grown(a) or is_grown(b):
         return _grown_operator(interpreter, op, a, b)
     if op == "mul" and (type(a) is list or type(b) is list):
@@ -155,6 +155,9 @@ def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 def _grown_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """An operator with a list that grows: with lists and Python's ints, or as an array."""
+
+    from tracejit.frontend.containers import grown_lists
+
     x, other = (a, b) if is_grown(a) else (b, a)
     if isinstance(other, (TracedArray, np.generic)):
         # Python's own operator, or NumPy's, on what NumPy makes of the list.
@@ -180,6 +183,9 @@ def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
 
 def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
+
+    from tracejit.frontend.containers import grown_lists
+
     plain = op[1:] + "_" * (op in ("iand", "ior"))
     if is_grown(a) and op == "iadd" and not is_operand(b):
         grown_lists.extend(interpreter, a, b)
@@ -213,6 +219,10 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
+
+    from tracejit.frontend.containers import grown_lists, list_edits
+    from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences
+
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
@@ -342,6 +352,9 @@ def _are_apart(a: Any, b: Any) -> bool:
 
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
+
+    from tracejit.frontend.containers import grown_lists
+
     cls = type(container)
     if is_grown(container):
         return grown_lists.contains(interpreter, container, item)
@@ -403,6 +416,9 @@ def _contains_number(interpreter: Interpreter, container: Any, item: TracedScala
 
 def _contains_tuple(interpreter: Interpreter, container: Any, item: tuple[Any, ...]) -> Any:
     """Whether a tuple that holds traced numbers is one of known items."""
+
+    from tracejit.frontend.containers.sequence_order import either
+
     interpreter.known(container)
     if type(container) not in (list, tuple):
         for part in item:

@@ -12,10 +12,9 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
-from tracejit.frontend.control.recursion import Recursive
-from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.restarts import Recursive, Refused
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.ops.host.exchange import HostExchange
 from tracejit.passes.partition.pins import is_placed
