@@ -35,6 +35,8 @@ from tests.support import compiler_faults, object_cache, sampling
 
 # Graphs are checked after every pass in all tests.
 os.environ.setdefault("TRACEJIT_VERIFY", "1")
+# Tests compile what they test: those of the cache say where it is.
+os.environ.setdefault("TRACEJIT_CACHE", "off")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -132,7 +132,7 @@ def jit(
     partialmethod gives one of the compiled function. Raises TypeError for a class, whose methods
     may be decorated, and for what is not called, such as a property.
     """
-    from tracejit.runtime.dispatch import Jitted, jitted
+    from tracejit.runtime.jitted import Jitted, jitted
     from tracejit.runtime.options import Options
 
     names = tuple(map(device_name, devices))
@@ -487,7 +487,7 @@ def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
 
 def _transformed(module: str, name: str, *args: Any) -> Any:
     """A compiled function that a class of `tracejit.transforms` makes."""
-    from tracejit.runtime.dispatch import Jitted
+    from tracejit.runtime.jitted import Jitted
 
     found = importlib.import_module(f"tracejit.transforms.api.{module}")
     return Jitted(getattr(found, name)(*args))
@@ -495,7 +495,7 @@ def _transformed(module: str, name: str, *args: Any) -> Any:
 
 def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
     """The compiled `jvp` of a function, the same one for the same function."""
-    from tracejit.runtime.dispatch import Jitted
+    from tracejit.runtime.jitted import Jitted
 
     if not isinstance(function, (FunctionType, Jitted)) and not hasattr(function, "traced_call"):
         # A dict may be shared, as that of a bound method is, or be looked at, as an object's.

@@ -74,14 +74,16 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("entries",),
-        ("call", "options", "pickling", "report", "tracebacks"),
+        ("entries", "options", "pickling", "tracebacks"),
+        ("call", "report"),
+        ("cache",),
         ("native",),
         ("nesting",),
         ("parts", "plain_calls", "device"),
         ("compile",),
         ("dataflow",),
         ("exchange",),
+        ("jitted",),
         ("dispatch",),
     ),
 }
@@ -89,7 +91,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
 LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "`import tracejit` takes no longer than NumPy's import": {
         "api": (
-            "runtime.dispatch",
+            "runtime.jitted",
             "runtime.options",
             "transforms.api.remat",
             "transforms.api.custom",

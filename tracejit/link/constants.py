@@ -6,21 +6,28 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from types import BuiltinFunctionType
+import types
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from tracejit.link.addresses import Recipe
+from tracejit.link.digests import code_digest
 from tracejit.link.finding import Kept, kept_object
+from tracejit.link.ufunc_loops import UFUNC_MODULES
 
-__all__ = ["constant", "dtype", "number", "recipe_of", "sequence"]
+__all__ = ["constant", "dtype", "is_versioned", "library_object", "number", "recipe_of", "sequence"]
 
 #: What `marshal` writes and equal objects can stand for; a NaN equals nothing but itself.
 _PLAIN = (bool, int, str, bytes, float, complex, type(None), type(Ellipsis))
 #: Packages whose classes and functions are known by name: their versions are known.
-_VERSIONED = ("builtins", "numpy", "scipy", "tracejit")
+_VERSIONED = ("numpy", "scipy", "tracejit")
+#: Where the standard library lies.
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 def constant(value: Any) -> Kept:
@@ -71,24 +78,69 @@ def recipe_of(obj: Any) -> Recipe | None:
     return _of_module(obj)
 
 
+def is_versioned(module: Any) -> bool:
+    """Whether a module, by its name, is of a package whose version is known: it holds the same in
+    every process.
+    """
+    package = module.partition(".")[0] if isinstance(module, str) else ""
+    if package in _VERSIONED:
+        return True
+    if package not in sys.stdlib_module_names:
+        return False
+    # A program's own module may have such a name, too.
+    file = getattr(sys.modules.get(package), "__file__", None) or _LIBRARY
+    return file.startswith(_LIBRARY) and "site-packages" not in file
+
+
+def library_object(mark: tuple[str, ...], module: str, *path: str) -> Kept:
+    """An object of a package, by where it is. Raises LookupError where it has been replaced."""
+    try:
+        found = kept_object(module, *path)
+    except AttributeError as e:
+        raise LookupError(str(e)) from None
+    if _mark(found.what) != mark:
+        raise LookupError(f"{module}.{'.'.join(path)} has been replaced")
+    return found
+
+
+def _mark(obj: Any) -> tuple[str, ...]:
+    """What tells an object of a package from one that a program puts in its place."""
+    function = getattr(obj, "_implementation", obj)
+    code = getattr(function, "__code__", None)
+    cls = type(obj)
+    names = [str(getattr(obj, name, "")) for name in ("__module__", "__qualname__", "__name__")]
+    return (
+        f"{cls.__module__}.{cls.__qualname__}",
+        *names,
+        code_digest(code) if isinstance(code, CodeType) else "",
+    )
+
+
 def _of_module(obj: Any) -> Recipe | None:
     """The place of a class or a function of a package whose version is known."""
-    if not isinstance(obj, (type, BuiltinFunctionType, np.ufunc)) and not callable(obj):
+    if not callable(obj):
         return None
+    mark = _mark(obj)
+    for module, *path in _places(obj):
+        try:
+            found = kept_object(module, *path)
+        except (ImportError, AttributeError):
+            continue
+        if found.what is obj:
+            return Recipe(__name__, "library_object", (mark, module, *path))
+    return None
+
+
+def _places(obj: Any) -> Iterator[tuple[str, ...]]:
+    """Where an object of a package may be found."""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
-    module = "numpy" if isinstance(obj, np.ufunc) else getattr(obj, "__module__", None)
-    if not isinstance(name, str) or not isinstance(module, str) or "<" in name:
-        return None
-    package = module.partition(".")[0]
-    if (
-        package not in _VERSIONED
-        and package not in sys.stdlib_module_names
-        or package == "__main__"
-    ):
-        return None
-    path = (module, *name.split("."))
-    try:
-        found = kept_object(*path)
-    except (ImportError, AttributeError):
-        return None
-    return Recipe(kept_object.__module__, "kept_object", path) if found.what is obj else None
+    if not isinstance(name, str) or "<" in name:
+        return
+    if isinstance(obj, np.ufunc):
+        yield from ((module, name) for module in UFUNC_MODULES if module in sys.modules)
+        return
+    module = getattr(obj, "__module__", None)
+    if isinstance(module, str) and is_versioned(module):
+        yield (module, *name.split("."))
+    if module == "builtins" and isinstance(obj, type):
+        yield from (("types", other) for other, held in vars(types).items() if held is obj)

@@ -84,9 +84,8 @@ def _mathematics() -> ctypes.CDLL:
             return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
-    from ctypes.util import find_library
-
-    return ctypes.CDLL(find_library("m"), mode=ctypes.RTLD_GLOBAL)
+    name = importlib.import_module("ctypes.util").find_library("m")
+    return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
 
 
 def pointer_in(capsule: Any) -> int:

@@ -9,19 +9,16 @@ from typing import Any
 
 from tracejit.link.addresses import Address, Recipe
 from tracejit.link.finding import Kept
-from tracejit.locks import once
 
 __all__ = ["default_address", "default_state", "name_address", "name_of_state", "state_variable"]
 
 
-@once
 def state_variable() -> ContextVar[Any] | None:
     """The context variable that holds the present state; None where NumPy has none."""
     found = getattr(importlib.import_module("numpy._core.umath"), "_extobj_contextvar", None)
     return found if isinstance(found, ContextVar) else None
 
 
-@once
 def default_state() -> Kept:
     """The state of contexts that never changed it. Raises LookupError where there is none."""
     variable = state_variable()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from tracejit.link.addresses import Address, Recipe
 from tracejit.locks import in_child, short_lock
 
-__all__ = ["After", "Linked", "Shared", "forget_in_child", "library_symbol", "shared"]
+__all__ = ["After", "Linked", "Shared", "forget_in_child", "library_symbol", "set_keeper", "shared"]
 
 
 class Linked(Protocol):
@@ -38,6 +38,14 @@ class After(NamedTuple):
         getattr(importlib.import_module(self.module), self.function)(library, *self.arguments)
 
 
+class Keeper(Protocol):
+    """Where libraries are kept for other processes."""
+
+    def find(self, name: str) -> tuple[Linked, After | None] | None: ...
+
+    def keep(self, name: str, library: Linked, after: After | None) -> None: ...
+
+
 class Shared:
     """A library that stays as long as the process."""
 
@@ -57,7 +65,13 @@ class Shared:
 
 
 _LIBRARIES: dict[str, Shared] = {}
+_KEEPERS: list[Keeper] = []
 _LOCK = short_lock()
+
+
+def set_keeper(keeper: Keeper) -> None:
+    """Look for libraries there from now on, and keep there what is made."""
+    _KEEPERS[:] = [keeper]
 
 
 def shared(
@@ -71,13 +85,31 @@ def shared(
     with _LOCK:
         found = _LIBRARIES.get(name)
         if found is None:
-            if make is None:
-                raise LookupError(f"no library {name}")
-            found = Shared(name, make())
-            if after is not None:
-                after(found)
-            _LIBRARIES[name] = found
+            found = _LIBRARIES[name] = _kept(name) or _made(name, make, after)
         return found
+
+
+def _kept(name: str) -> Shared | None:
+    kept = _KEEPERS[0].find(name) if _KEEPERS else None
+    if kept is None:
+        return None
+    library, after = kept
+    found = Shared(name, library)
+    if after is not None:
+        after(found)
+    return found
+
+
+def _made(name: str, make: Callable[[], Linked] | None, after: After | None) -> Shared:
+    if make is None:
+        raise LookupError(f"no library {name}")
+    library = make()
+    found = Shared(name, library)
+    if after is not None:
+        after(found)
+    if _KEEPERS:
+        _KEEPERS[0].keep(name, library, after)
+    return found
 
 
 def library_symbol(name: str, symbol: str) -> int:

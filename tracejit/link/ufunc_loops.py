@@ -17,10 +17,10 @@ import numpy as np
 
 from tracejit.link.addresses import Address, Recipe
 
-__all__ = ["Loop", "loop_of"]
+__all__ = ["UFUNC_MODULES", "Loop", "loop_of"]
 
 #: Where ufuncs are to be found by their names.
-_MODULES = ("numpy", "numpy.linalg._umath_linalg", "scipy.special")
+UFUNC_MODULES = ("numpy", "numpy.linalg._umath_linalg", "scipy.special")
 #: Where a ufunc keeps how many operands and results it has, and its tables of loops.
 _COUNTS, _FUNCTIONS, _DATA, _NTYPES, _TYPES = 16, 32, 40, 48, 64
 
@@ -43,7 +43,7 @@ def loop_of(ufunc: np.ufunc, types: str) -> Loop | None:
     if not function:
         return None
     module = next(
-        (m for m in _MODULES if getattr(sys.modules.get(m), ufunc.__name__, None) is ufunc), ""
+        (m for m in UFUNC_MODULES if getattr(sys.modules.get(m), ufunc.__name__, None) is ufunc), ""
     )
     if not module:
         return Loop(function, data)

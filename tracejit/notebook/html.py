@@ -21,7 +21,7 @@ from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import print_graph
 from tracejit.runtime.compile.stages import Lowered
 from tracejit.runtime.dataflow.executor import Run
-from tracejit.runtime.dispatch import Jitted
+from tracejit.runtime.jitted import Jitted
 from tracejit.runtime.report.report import Line, Report
 
 __all__ = ["html_of", "text_html"]

@@ -8,12 +8,9 @@ eagerly.
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
 import sys
-from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -24,35 +21,22 @@ from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
-from tracejit.methods import BoundMethod
 from tracejit.runtime import native
+from tracejit.runtime.cache.recall import recall, recalled_compiles
+from tracejit.runtime.cache.record import record
 from tracejit.runtime.call.binding import Binder, Form
-from tracejit.runtime.call.signature import History, leaf_key
+from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
+from tracejit.runtime.jitted import Jitted, is_traced, name_of
 from tracejit.runtime.nesting import EagerRuns
-from tracejit.runtime.options import Options
-from tracejit.runtime.pickling import reduced
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
-from tracejit.runtime.tracebacks import show_users_lines
-from tracejit.shown import shown
 
-if TYPE_CHECKING:
-    from tracejit.ir.graph import Graph
-    from tracejit.runtime.dataflow.executor import Run
+__all__ = ["State", "answer", "left", "lowered", "partial_run"]
 
-__all__ = ["Jitted", "JittedObject", "jitted"]
-
-_PLAIN = Options()
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
-#: Methods that are class methods or static methods without saying so.
-_IMPLICIT = {
-    "__class_getitem__": classmethod,
-    "__init_subclass__": classmethod,
-    "__new__": staticmethod,
-}
 #: Calls of one kind that are remembered as ending in an exception before a trace gets to its end;
 #: where there are as many, none is traced before one has ended otherwise.
 _FAILED = 8
@@ -86,286 +70,50 @@ class _Structure:
         self.failed: set[Any] = set()
 
 
-def _of_function(name: str) -> property:
-    """An attribute of the function that a compiled one stands for."""
+class State:
+    """What the dispatcher keeps of a function, under the names of `Jitted`'s own attributes."""
 
-    def read(self: Any) -> Any:
-        return getattr(self.__tracejit__, name)
-
-    def write(self: Any, value: Any) -> None:
-        setattr(self.__tracejit__, name, value)
-
-    return property(read, write)
-
-
-@native.jit_type
-class Jitted(native.JitBase):
-    """A function compiled on demand. Made by `tracejit.jit`.
-
-    As `functools.wraps` has it, it shows the names and attributes of the function, and itself
-    becomes a method in a class. What the function consists of (`__code__`, `__defaults__` and such)
-    is the function's own at any time, and is changed there.
-    """
-
-    # What is in the dict is copied by `functools.wraps`: the compiler's own is not.
-    __slots__ = (
-        "__dict__",
-        "__tracejit__",
-        "__weakref__",
-        "_binder",
-        "_captured",
-        "_device",
-        "_devices",
-        "_eager_runs",
-        "_fallbacks",
-        "_few",
-        "_histories",
-        "_learned",
-        "_lock",
-        "_options",
-        "_part",
-        "_plain_calls",
-        "_report",
-        "_structures",
-    )
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        options: Options = _PLAIN,
-        part: Any = None,
-        device: Any = None,
-        report: Report | None = None,
-    ) -> None:
-        native.JitBase.__init__(
-            self, functools.partial(_slow, self), functools.partial(_bail, self)
-        )
-        self.__tracejit__ = function
-        self._options = options
-        self._lock = long_lock()
-        self._structures: dict[object, _Structure] = {}
-        self._histories: dict[object, History] = {}
-        self._captured: dict[str, list[tuple[int, ...]]] = {}
-        self._learned = Learned()
+    def __init__(self, jitted: Any) -> None:
+        function, part, device = jitted.__tracejit__, jitted._part, jitted._device
+        self.lock = long_lock()
+        self.structures: dict[object, _Structure] = {}
+        self.histories: dict[object, History] = {}
+        self.captured: dict[str, list[tuple[int, ...]]] = {}
+        self.learned = Learned()
         if device is not None:
-            self._learned.like_of_device = device.like
-        self._few = FEW
-        self._report = report or Report(getattr(function, "__qualname__", None) or repr(function))
+            self.learned.like_of_device = device.like
+        self.few = FEW
+        self.report = jitted._given_report or Report(name_of(function))
+        self.report.variants += recalled_compiles(jitted)
         how = "eagerly" if device is None else "on the host"
-        quiet = part is not None and device is None
-        self._fallbacks = Fallbacks(function, self._report, options.strict, quiet, how)
-        #: What runs in place of the function where it runs eagerly; of a part of another, that.
-        self._part = part
-        #: Where its programs run: on the host, or on this device.
-        self._device = device
+        quiet, strict = part is not None and device is None, jitted._options.strict
+        self.fallbacks = Fallbacks(function, self.report, strict, quiet, how)
         #: The same function for devices, by their names.
-        self._devices: dict[str, Any] = {}
-        self._binder = Binder(function)
-        current = functools.partial(_current, self)
-        self._eager_runs = EagerRuns(self, current)
-        self._plain_calls = PlainCalls(self, current, part is not None)
-        self._describe()
-
-    def _describe(self) -> None:
-        """Take over what describes the function."""
-        functools.update_wrapper(self, self.__tracejit__)
-
-    __code__ = _of_function("__code__")
-    __defaults__ = _of_function("__defaults__")
-    __kwdefaults__ = _of_function("__kwdefaults__")
-    __globals__ = _of_function("__globals__")
-    __closure__ = _of_function("__closure__")
-    __builtins__ = _of_function("__builtins__")
-
-    def _signature(self, follow_wrapped: bool = True) -> inspect.Signature:
-        """The parameters as they are now; any, where the function does not say."""
-        try:
-            return inspect.signature(self.__tracejit__, follow_wrapped=follow_wrapped)
-        except (TypeError, ValueError):
-            return inspect.signature(lambda *args, **kwargs: None)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        # What a class makes of functions with these names, and of nothing else.
-        kind = _IMPLICIT.get(name)
-        if kind is not None and isinstance(self.__tracejit__, FunctionType):
-            setattr(owner, name, kind(self))
-
-    def __repr__(self) -> str:
-        return f"<jitted {self._report.function}>"
-
-    def _repr_html_(self) -> str:
-        return shown(self)
-
-    def __reduce_ex__(self, protocol: Any, /) -> Any:
-        return reduced(self, sys._getframe(1))
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
-
-    def report(self) -> Report:
-        """What was compiled and why, and what runs eagerly and why."""
-        return self._report
-
-    def trace(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
-        from tracejit.runtime.compile.specialize import lower_call
-
-        args, kwargs = _with_views(args, kwargs)
-        return lower_call(self, args, kwargs).graphs["trace"]
-
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """Every stage of a compile for such arguments: `.stages`, `.text(stage)`.
-
-        Of a function that is moved to a device they are those of its program there, whether there
-        is such a device or not. Raises TraceError where the call cannot be traced.
-        """
-        from tracejit.runtime.compile.specialize import lower_call
-
-        args, kwargs = _with_views(args, kwargs)
-        return lower_call(self, args, kwargs, self._options.moves)
-
-    def view(self, /, *args: Any, **kwargs: Any) -> Any:
-        """One page with source, stages, machine code and memory, linked by lines, as an object
-        with `.save(path)` and `.open()`, for such arguments, or without any for the newest compile.
-
-        Raises ValueError where there is none.
-        """
-        page = importlib.import_module("tracejit.view.page")
-        return page.view(self, args if args or kwargs else None, kwargs)
-
-    def all_reasons(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Every reason for which a call with such arguments runs eagerly, those first that block
-        most; empty where it is compiled whole. The function is run once on copies of them.
-        """
-        reasons = importlib.import_module("tracejit.inspect.reasons")
-        return reasons.all_reasons(self, args, kwargs)
-
-    def profile(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Where the time of calls with copies of these arguments goes, by line and kernel, beside
-        that of plain NumPy: see `tracejit.profile`. It runs for about 0.2 seconds.
-        """
-        profiler = importlib.import_module("tracejit.profiler")
-        return profiler.profile_call(self, args, kwargs)
-
-    def partial(
-        self,
-        /,
-        *args: Any,
-        outputs: Sequence[int] = (0,),
-        workers: int | None = None,
-        **kwargs: Any,
-    ) -> Run:
-        """Some results of a call with these arguments, computed without the others.
-
-        `outputs` are numbers of results, as they follow in the tuple, dict or other container that
-        the function returns, those of containers inside it counted too. The flat graph is run node
-        by node: what these results do not need is left out, prints included, but an exception that
-        the function raises itself is raised. `workers` is a number of threads among which
-        independent nodes are divided; without it, one node runs after another. The arguments keep
-        their contents. Arrays in `.outputs` are NumPy's.
-
-        Gives the run: `.outputs`, and as a record `.times` (node, seconds, frame, iteration) and
-        `.fired` (how often each node ran). Raises TraceError where the call cannot be traced,
-        Bailout where only eager execution can say what happens, ValueError for a result that there
-        is not, and the exceptions of the function.
-        """
-        from tracejit.runtime.dataflow.partial_call import partial_call
-
-        args, kwargs = _with_views(args, kwargs)
-        return partial_call(self, args, kwargs, outputs, workers)
+        self.devices: dict[str, Any] = {}
+        self.binder = Binder(function)
+        current = functools.partial(_current, jitted)
+        self.eager_runs = EagerRuns(jitted, current)
+        self.plain_calls = PlainCalls(jitted, current, part is not None)
 
 
-@native.jit_type
-class JittedObject(Jitted):
-    """A callable that is no function of Python, compiled on demand. Made by `tracejit.jit`.
+def lowered(self: Any, args: Any, kwargs: Any, device: str | None = None) -> Any:
+    """As `Jitted.lower`."""
+    from tracejit.runtime.compile.specialize import lower_call
 
-    It has the attributes of the callable, such as `cache_info`, and becomes a method in a class if
-    the callable does.
-    """
-
-    __slots__ = ()
-
-    def _describe(self) -> None:
-        for name in functools.WRAPPER_ASSIGNMENTS:
-            value = getattr(self.__tracejit__, name, None)
-            # An object shows the annotations of its class, which are of its attributes.
-            own = name != "__annotations__" or value is not getattr(
-                type(self.__tracejit__), name, None
-            )
-            if value is not None and own:
-                object.__setattr__(self, name, value)
-        object.__setattr__(self, "__wrapped__", self.__tracejit__)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "__tracejit__"), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        function = getattr(self, "__tracejit__", None)
-        own = name in self.__dict__ or hasattr(type(self), name)
-        # What its class declares may not be set yet.
-        theirs = hasattr(type(function), name) or hasattr(function, name)
-        if own or function is None or not theirs:
-            object.__setattr__(self, name, value)
-        else:
-            setattr(function, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        own = name in self.__dict__ or hasattr(type(self), name)
-        object.__delattr__(self, name) if own else delattr(self.__tracejit__, name)
-
-    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        function = self.__tracejit__
-        bind = getattr(type(function), "__get__", None)
-        if bind is None or instance is None:
-            return self
-        bound = bind(function, instance, owner)
-        is_method = isinstance(bound, MethodType) and bound.__func__ is function
-        if is_method:
-            return BoundMethod(self, bound.__self__)
-        return self if bound is function else bound
+    args, kwargs = _with_views(args, kwargs)
+    return lower_call(self, args, kwargs, device)
 
 
-def jitted(function: Callable[..., Any], options: Options) -> Jitted:
-    """The compiled form of a callable."""
-    # A transform of a function is in its place, in a class too.
-    is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
-    is_function = isinstance(function, FunctionType) or is_transform
-    return (Jitted if is_function else JittedObject)(function, options)
+def partial_run(self: Any, args: Any, kwargs: Any, outputs: Any, workers: int | None) -> Any:
+    """As `Jitted.partial`."""
+    from tracejit.runtime.dataflow.partial_call import partial_call
+
+    args, kwargs = _with_views(args, kwargs)
+    return partial_call(self, args, kwargs, outputs, workers)
 
 
-def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+def left(self: Any, args: Any, kwargs: Any) -> Any:
     """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
-    try:
-        return _left(self, args, kwargs)
-    except BaseException as e:
-        _shorten(e)
-        raise
-
-
-def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    try:
-        return _profiled(self, args, kwargs)
-    except BaseException as e:
-        _shorten(e)
-        raise
-
-
-def _shorten(e: BaseException) -> None:
-    """Let an exception show the user's lines; a trace asks where in the compiler it has begun."""
-    if not _is_traced():
-        show_users_lines(e)
-
-
-def _is_traced() -> bool:
-    # A module that another thread is importing traces nothing yet.
-    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
-    return current is not None and current() is not None
-
-
-def _left(self: Any, args: Any, kwargs: Any) -> Any:
     from tracejit.codegen.support.printing import leave_run, skipping
     from tracejit.ops.host.exchange import repeating
 
@@ -389,10 +137,10 @@ def _left(self: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _profiled(self: Any, args: Any, kwargs: Any) -> Any:
+def answer(self: Any, args: Any, kwargs: Any) -> Any:
     """The answer, timed where a profile is taken; under a debugger, that of the function itself."""
     trace = sys.gettrace()
-    if trace is not None and not _is_traced():
+    if trace is not None and not is_traced():
         if native.is_debugger(trace):
             with self._eager_runs:
                 return _plain(self)(*args, **kwargs)
@@ -405,14 +153,14 @@ def _profiled(self: Any, args: Any, kwargs: Any) -> Any:
         # What it calls as Python is profiled as well.
         with config.profiling(timers.profiler):
             return _answer(self, args, kwargs)
-    if profiler is None or _is_traced():
+    if profiler is None or is_traced():
         return _answer(self, args, kwargs)
     return profiler.call(self, args, kwargs)
 
 
 def _answer(self: Any, args: Any, kwargs: Any) -> Any:
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-    followed = not _is_traced()
+    followed = not is_traced()
     array = first_array((*args, *kwargs.values())) if followed and self._device is None else None
     if array is not None and not is_on_device(array):
         return _exchange().call_with_views(self, array, args, kwargs)
@@ -548,6 +296,11 @@ def _compiled(
         what = _numbers(leaves)
         if _fails(self, structure, what):
             return _fail(self, structure, what, given)
+        if recall(self, *given, again=True):
+            # Another process, or what has changed since, may have made a file of use here.
+            result = self._shown.run(*given[0], **given[1])
+            if result is not native.MISS:
+                return left(self, *given) if result is native.BAIL else result
         with self._lock:
             result = _try(self, structure, call, form)
             variant, error, suspect, refusal = None, None, None, None
@@ -556,7 +309,7 @@ def _compiled(
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
                     structure.spent = [0] if earlier is None else earlier[0]
-                    variant, error = _new_variant(self, structure, call, tree, form)
+                    variant, error = _new_variant(self, structure, call, tree, form, given)
         structure.joined = error is not None and tree.joinable and not joined
         structure.apart = error is not None and not apart and 0 < tree.packed <= _TAKEN_APART
         if structure.joined or structure.apart:
@@ -597,7 +350,7 @@ def _compiled(
             # Only an eager run tells whether the compiler is at fault: where that ends well.
             return _first(self, suspect, args, kwargs, structure, what)
     if result is native.BAIL:
-        return _left(self, args, kwargs)
+        return left(self, args, kwargs)
     if result is native.MISS:
         assert structure.eager is not None
         self._fallbacks.tell(structure.eager)
@@ -723,7 +476,7 @@ def _kept(self: Any, args: Any, kwargs: Any) -> Callable[[], None]:
 
 
 def _new_variant(
-    self: Any, structure: _Structure, call: Call, tree: Any, form: Form
+    self: Any, structure: _Structure, call: Call, tree: Any, form: Form, given: Any
 ) -> tuple[Any, Exception | None]:
     """A variant for a call, or what has stopped the compile: a TraceError where its structure is
     eager, else what may be the user's error, which the eager run raises on the user's line.
@@ -744,5 +497,7 @@ def _new_variant(
         return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
+    ranks = rank_key(call.leaves)
+    record(self, variant, compiled, given, ranks, self._histories[ranks].seen)
     self._fallbacks.log_compile(compiled)
     return variant, None

@@ -17,7 +17,7 @@ from tests.runtime.native.test_native_publish import agree, fresh
 from tracejit.ops.control import templates
 from tracejit.ops.control.templates import refer, referred
 from tracejit.runtime import native
-from tracejit.runtime.call.watch import watch
+from tracejit.runtime.entries.watch import watch
 
 pytestmark = [
     pytest.mark.llvm_anew,

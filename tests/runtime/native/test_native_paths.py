@@ -37,7 +37,7 @@ from tracejit.runtime.call.sources import (
     Source,
     TypeSource,
 )
-from tracejit.runtime.call.watch import watch
+from tracejit.runtime.entries.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

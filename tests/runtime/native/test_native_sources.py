@@ -35,7 +35,7 @@ from tracejit.runtime.call.entry_spec import (
     TupleItem,
     WatchedLeaf,
 )
-from tracejit.runtime.call.watch import watch
+from tracejit.runtime.entries.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

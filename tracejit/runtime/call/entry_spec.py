@@ -36,7 +36,7 @@ from tracejit.runtime.call.sources import (
     Source,
     TupleItem,
 )
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 
 __all__ = [
     "AbsentLeaf",

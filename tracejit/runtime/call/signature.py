@@ -31,7 +31,7 @@ from tracejit.runtime.call.entry_spec import (
     k_order,
 )
 from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
-from tracejit.runtime.call.watch import watch
+from tracejit.runtime.entries.watch import watch
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 

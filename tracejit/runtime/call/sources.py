@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from tracejit.frontend.tracing.packed import PackedForm
 from tracejit.lazy_dataclass import dataclass
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 
 __all__ = [
     "AttributeSource",

@@ -55,10 +55,10 @@ from tracejit.runtime.call.sources import (
     TupleItem,
     TypeSource,
 )
-from tracejit.runtime.call.watch import watch
 from tracejit.runtime.compile.results import direct_results, make_results
 from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.compile.variant import Variant, compile_variant
+from tracejit.runtime.entries.watch import watch
 
 __all__ = ["call_spec", "compile_and_publish", "publish"]
 

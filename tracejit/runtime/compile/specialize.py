@@ -18,6 +18,7 @@ from tracejit.frontend.tracing.restarts import Recursive, Refused
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.ops.host.exchange import HostExchange
 from tracejit.passes.partition.pins import is_placed
+from tracejit.runtime.cache.recall import seen
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
@@ -236,7 +237,11 @@ def specialize_call(
     sizes that vary, this one and those after it are compiled for their own sizes.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
-    history = self._histories.setdefault(rank_key(call.leaves), History())
+    ranks = rank_key(call.leaves)
+    if ranks not in self._histories:
+        earlier = [vector for known, vector in seen(self) if known == ranks]
+        self._histories[ranks] = History(list(dict.fromkeys(earlier)))
+    history = self._histories[ranks]
     if structure.sizes_static:
         return _compile(self, structure, History(), call, tree, form, places)
     try:

@@ -117,6 +117,9 @@ class Traced:
     given: int = 0
     #: About how many operations of Python it stands for, those of loops counted once.
     operations: int = 0
+    #: What exempt names, and names of libraries, were bound to: (namespace, name, value).
+    bindings: tuple[tuple[dict[str, Any], str, Any], ...] = ()
+    library_names: tuple[tuple[dict[str, Any], str, Any], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -240,6 +243,8 @@ def trace_call(
         traced.stores,
         len(leaves),
         traced.operations,
+        tuple(traced.capture.bindings),
+        tuple(traced.capture.names),
     )
 
 

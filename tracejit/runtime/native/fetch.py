@@ -30,7 +30,7 @@ from tracejit.runtime.call.sources import (
     TupleItem,
     TypeSource,
 )
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 from tracejit.runtime.native.packing import Packer
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText

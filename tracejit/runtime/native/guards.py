@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import struct
@@ -44,10 +43,9 @@ from tracejit.runtime.call.sources import (
     is_argument,
     runs_python,
 )
-from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.entries.watch import Watched
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
-from tracejit.runtime.native.python_entry import leaf_holds
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
@@ -65,14 +63,6 @@ def _is_given(leaf: Leaf) -> bool:
     """Whether the program is given a leaf, or something in it."""
     given = AddressLeaf | ArrayLeaf | ScalarLeaf | NpScalarLeaf | SequenceLeaf | DictLeaf
     return isinstance(leaf, given)
-
-
-def class_version(cls: Any, layout: Layout) -> int:
-    """The number by which a class is known to be unchanged; 0 where there is none."""
-    if cls is None or not layout.class_version:
-        return 0
-    getattr(cls, "__doc__", None)
-    return ctypes.c_uint32.from_address(id(cls) + layout.class_version).value
 
 
 def _static_size(value: Any) -> int:
@@ -94,8 +84,6 @@ class GuardEmitter(Fetcher):
         #: The objects of the leaves that are results, too.
         self.objects: dict[int, str] = {}
         self.sizes: dict[str, str] = {}
-        #: Classes by their versions at this moment, 0 for one without.
-        self._versions: dict[Watched, int] = {}
 
     def emit(self, in_slots: str) -> None:
         """Check all leaves and store their values in the in-slots."""
@@ -142,9 +130,9 @@ class GuardEmitter(Fetcher):
                 assert isinstance(source, PackedSource)
                 self.get(source.parent)
                 continue
-            version = self._version(source, leaf)
-            if version is not None:
-                self._unless_unchanged(version, functools.partial(self._leaf, source, leaf, ""))
+            watched = self._versioned(source, leaf)
+            if watched is not None:
+                self._unless_unchanged(watched, functools.partial(self._leaf, source, leaf, ""))
                 continue
             self._leaf(source, leaf, self.text.at(in_slots, 8 * slot))
 
@@ -161,8 +149,8 @@ class GuardEmitter(Fetcher):
 
     # Classes -------------------------------------------------------------------------------------
 
-    def _version(self, source: Source, leaf: Leaf) -> tuple[Watched, int] | None:
-        """The class that a leaf is about, with the version in which it holds; or None."""
+    def _versioned(self, source: Source, leaf: Leaf) -> Watched | None:
+        """The class that a leaf is about, where CPython numbers the states of classes; or None."""
         match source, leaf:
             case DictItem(ClassField(ObjectSource(watched))), (
                 AbsentLeaf() | StaticLeaf() | WatchedLeaf()
@@ -174,20 +162,21 @@ class GuardEmitter(Fetcher):
                 pass
             case _:
                 return None
-        if watched not in self._versions:
-            self._versions[watched] = class_version(watched.get(), self.layout)
-        version = self._versions[watched]
-        # What held when the trace was made may have changed since.
-        holds = version and leaf_holds(source, leaf)
-        return (watched, version) if holds else None
+        if not self.layout.class_version:
+            return None
+        # A class has no number before something has been looked up in it.
+        getattr(watched.get(), "__doc__", None)
+        return watched
 
-    def _unless_unchanged(self, version: tuple[Watched, int], check: Callable[[], None]) -> None:
-        """Write a check that is skipped as long as a class has its version."""
+    def _unless_unchanged(self, watched: Watched, check: Callable[[], None]) -> None:
+        """Write a check that is skipped as long as a class is as it was when it last held."""
         text = self.text
-        cls = self.watched(version[0])
+        cls = self.watched(watched)
         self.require(text.op(f"icmp ne ptr {cls}, null"))
-        found = text.field(cls, self.layout.class_version, "i32")
-        same = text.op(f"icmp eq i32 {found}, {version[1]}")
+        word = text.word(-1)
+        version = text.field(cls, self.layout.class_version, "i32")
+        found = text.op(f"zext i32 {version} to i64")
+        same = text.op(f"icmp eq i64 {found}, {text.field(word, 0, 'i64')}")
         changed, go_on = text.fresh("changed"), text.fresh("unchanged")
         text.do(f"br i1 {same}, label %{go_on}, label %{changed}")
         text.label(changed)
@@ -195,6 +184,9 @@ class GuardEmitter(Fetcher):
         kept = dict(self._borrowed)
         check()
         self._borrowed = kept
+        # A class without a number may change unseen.
+        known = text.op(f"icmp ne i64 {found}, 0")
+        text.do(f"store i64 {text.op(f'select i1 {known}, i64 {found}, i64 -1')}, ptr {word}")
         text.do(f"br label %{go_on}")
         text.label(go_on)
 

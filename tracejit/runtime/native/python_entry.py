@@ -260,15 +260,6 @@ class _Place:
                 return self._attributes[source]
 
 
-def leaf_holds(source: Source, leaf: Leaf) -> bool:
-    """Whether what is found at a source that is no argument is what a leaf says."""
-    try:
-        _check(_Place(()).get(source), leaf, {})
-    except _Miss:
-        return False
-    return True
-
-
 def _try(read: Callable[[], Any]) -> Any:
     try:
         return read()

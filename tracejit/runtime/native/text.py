@@ -85,6 +85,12 @@ class FunctionText:
         self.symbols[symbol] = address
         return f'@"{symbol}"'
 
+    def word(self, value: int) -> str:
+        """A new word of memory that is the function's own, with a value at first."""
+        symbol = f"{self.name}.{self.fresh('word')}"
+        self._declarations[symbol] = f'@"{symbol}" = internal global i64 {value}'
+        return f'@"{symbol}"'
+
     def call(self, function: str, *arguments: str) -> str:
         """Call a function of the C APIs with typed arguments; return its result's name."""
         callee = self.callee(function)

@@ -64,6 +64,8 @@ class Compile:
     worthwhile: bool = True
     #: Of a compile for a device, what its program does there.
     trips: Trips | None = None
+    #: Whether an earlier process has compiled it.
+    recalled: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ class Report:
 
     def _compile_lines(self, c: Compile) -> list[str]:
         how = "" if c.bounds_check else ", bounds not checked"
+        how += ", from the cache" if c.recalled else ""
         out = [f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})"]
         if not c.worthwhile:
             out.append("            plain: Python costs less than the checks before it would")

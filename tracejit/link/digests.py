@@ -1,0 +1,26 @@
+"""Bytes and code become digests: equal ones mean equal contents."""
+
+from __future__ import annotations
+
+import marshal
+from types import CodeType
+
+try:
+    # Without the library for cryptography, which takes milliseconds to load.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["code_digest", "digest"]
+
+
+def digest(data: bytes) -> str:
+    """A digest of bytes, as 64 hexadecimal figures."""
+    found: str = blake2b(data, digest_size=32).hexdigest()
+    return found
+
+
+def code_digest(code: CodeType) -> str:
+    """A digest of all that code consists of, its file, lines and inner code included."""
+    # The second version knows no references: what is written depends on values alone.
+    return digest(marshal.dumps(code, 2))

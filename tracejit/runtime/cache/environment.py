@@ -1,0 +1,89 @@
+"""What machine code depends on besides its program: versions, the processor, this package's files.
+
+All of it is part of the name of the folder that code lies in: another environment has another one.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import platform
+import sys
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import PACKAGE
+from tracejit.link.digests import digest
+from tracejit.locks import once
+
+__all__ = ["description", "folder"]
+
+#: The form of files: another one is another environment.
+_FORM = 1
+#: What Linux says of a processor that does not change while it runs.
+_LASTING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
+
+
+def folder() -> str:
+    """The name of the folder for code of this environment."""
+    text = repr(sorted(description().items()))
+    return f"{sys.implementation.cache_tag}-{digest(text.encode())[:16]}"
+
+
+@once
+def _lasting() -> dict[str, Any]:
+    return {
+        "form": (_FORM, marshal.version),
+        "python": (sys.version, sys.abiflags, sys.maxsize),
+        "system": (sys.platform, platform.machine()),
+        "processor": _processor(),
+        "numpy": _file(np._core._multiarray_umath.__file__),  # type: ignore[attr-defined]
+        "tracejit": _sources(),
+    }
+
+
+def description() -> dict[str, Any]:
+    """Everything that the folder is named after, by what it is."""
+    return {**_lasting(), "numpy version": np.__version__}
+
+
+def _processor() -> tuple[Any, ...]:
+    features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    found = tuple(sorted(name for name, has in features.items() if has))
+    # A processor's lines follow each other: those of the first are enough, and soon read.
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            first = file.read(8192).partition("\n\n")[0]
+    except OSError:
+        return (found, platform.processor())
+    pairs = [line.partition(":") for line in first.splitlines()]
+    lasting = tuple((k.strip(), v.strip()) for k, _, v in pairs if k.strip() in _LASTING)
+    return (found, lasting)
+
+
+def _file(path: str | None) -> tuple[Any, ...]:
+    if path is None:
+        return ()
+    found = os.stat(path)
+    return os.path.realpath(path), found.st_size, found.st_mtime_ns
+
+
+def _sources() -> tuple[Any, ...]:
+    """What tells the files of this package from those of another version of it."""
+    version = getattr(sys.modules["tracejit"], "__version__", None)
+    root = PACKAGE.rstrip(os.sep)
+    if os.path.basename(os.path.dirname(root)) in ("site-packages", "dist-packages"):
+        # What an installer has put there is replaced as a whole.
+        return (version, _file(os.path.join(root, "__init__.py")))
+    found: list[tuple[str, int, int]] = []
+    pending = [root]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    pending.append(entry.path)
+            elif entry.name.endswith(".py"):
+                stat = entry.stat()
+                found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+    return (version, digest(repr(sorted(found)).encode()))

@@ -1,0 +1,88 @@
+"""What a compiled function is known by in the cache, and a call: names of folders and files."""
+
+from __future__ import annotations
+
+import functools
+import re
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracejit.link.constants import recipe_of
+from tracejit.link.digests import code_digest, digest
+
+__all__ = ["Key", "NotCached", "call_kind", "key_of"]
+
+
+class NotCached(Exception):
+    """A function that has no description by its content."""
+
+
+class Key(NamedTuple):
+    """The folder of a function, the beginning of the names of files that are for its code and
+    options, and the functions that it is made of.
+    """
+
+    folder: str
+    prefix: str
+    roots: tuple[FunctionType, ...]
+    label: str
+
+
+def key_of(function: Any, options: tuple[Any, ...]) -> Key:
+    """The key of what is compiled of a function with these options. Raises NotCached."""
+    roots: list[FunctionType] = []
+    told = _told(function, roots)
+    named = roots[0] if roots else function
+    label = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
+    if named is not function:
+        label = f"{getattr(function, '__qualname__', type(function).__qualname__)} of {label}"
+    readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:80].strip("-.")
+    whole = digest(repr((told, options)).encode())
+    return Key(f"{readable}-{digest(label.encode())[:10]}", whole[:20], tuple(roots), label)
+
+
+def _told(function: Any, roots: list[FunctionType]) -> Any:
+    """What is told of a function: by all that it is made of."""
+    inner = getattr(function, "__tracejit__", None)
+    if inner is not None:
+        return _told(inner, roots)
+    if isinstance(function, FunctionType):
+        roots.append(function)
+        return (function.__module__, function.__qualname__, code_digest(function.__code__))
+    if hasattr(function, "traced_call") and hasattr(function, "function"):
+        own = {k: v for k, v in vars(function).items() if not k.startswith("__")}
+        inside = _told(own.pop("function"), roots)
+        return (type(function).__module__, type(function).__qualname__, _values(own), inside)
+    if isinstance(function, functools.partial):
+        given = {str(k): x for k, x in enumerate(function.args)} | dict(function.keywords)
+        return ("partial", _values(given), _told(function.func, roots))
+    recipe = recipe_of(function)
+    if recipe is None:
+        raise NotCached(f"an object of the class {type(function).__qualname__} is called")
+    return tuple(recipe)
+
+
+def _values(named: dict[str, Any]) -> list[Any]:
+    found = [(name, recipe_of(x)) for name, x in sorted(named.items())]
+    unknown = [name for name, recipe in found if recipe is None]
+    if unknown:
+        raise NotCached(f"{unknown[0]} is no constant")
+    return found
+
+
+def call_kind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """What the names of files tell of the calls that they are for: a guess, which spares reading
+    those that cannot be of use.
+    """
+    kinds = [[_kind(x) for x in args], [(name, _kind(x)) for name, x in kwargs.items()]]
+    return digest(repr(kinds).encode())[:12]
+
+
+def _kind(x: Any) -> Any:
+    if type(x) is np.ndarray:
+        return (x.dtype.str, x.ndim)
+    if type(x) in (list, tuple, dict):
+        return (type(x).__name__, len(x) if type(x) is not list else -1)
+    return (type(x).__module__, type(x).__qualname__)

@@ -1,0 +1,213 @@
+"""Records of earlier processes become entries of a function, at the first call of each kind.
+
+Nothing here needs the compiler. What a record says of this process is checked once, when it is
+loaded; what may change between calls its machine code checks itself, as that of a compile does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import pickle
+from typing import Any
+
+from tracejit import config
+from tracejit.library_names import NOTHING, note_name, refresh
+from tracejit.link.image import Image
+from tracejit.link.loader import Loaded, load, supported
+from tracejit.locks import long_lock
+from tracejit.own_attributes import place
+from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
+from tracejit.runtime.cache.libraries import keep_libraries
+from tracejit.runtime.cache.objects import Finder
+from tracejit.runtime.cache.settings import is_wanted, layers
+from tracejit.runtime.entries.chain import append_entry
+
+__all__ = ["Cached", "cached", "is_off", "recall", "recalled_compiles", "seen"]
+
+_LOCK = long_lock()
+_ABSENT = object()
+#: Records of one kind of call that are looked at, the newest ones.
+_MOST = 48
+
+
+class Cached:
+    """What the cache has of one compiled function."""
+
+    def __init__(self, key: Key | None, why_not: str = "") -> None:
+        self.key, self.why_not = key, why_not
+        #: The kinds of calls that have been looked for.
+        self.kinds: set[str] = set()
+        #: The files of what answers calls here, and of those that were loaded the reports.
+        self.files: set[str] = set()
+        self.compiles: list[bytes] = []
+        #: Files that are not for this process as it is now, and why.
+        self.refused: dict[str, str] = {}
+        #: By what they are for, compiles that no file was written of, and why.
+        self.unwritten: dict[str, str] = {}
+
+
+def cached(jitted: Any) -> Cached:
+    """What the cache has of a function. It never raises."""
+    found: Cached | None = jitted._cached
+    if found is None:
+        found = jitted._cached = _looked_up(jitted)
+    return found
+
+
+def _looked_up(jitted: Any) -> Cached:
+    if jitted._part is not None or jitted._device is not None:
+        return Cached(None, "a part of a function, or on a device")
+    options = jitted._options
+    if options.moves is not None or options.devices or options.timers is not None:
+        return Cached(None, "it runs on devices, or is being profiled")
+    try:
+        key = key_of(jitted.__tracejit__, (options.strict, options.bounds_check, options.threads))
+    except NotCached as e:
+        return Cached(None, str(e))
+    except Exception as e:  # code of the program may run: attributes, for instance
+        return Cached(None, f"{type(e).__name__}: {e}")
+    return Cached(key)
+
+
+def is_off() -> bool:
+    """Whether nothing is looked for: what is to be seen is only seen at a compile."""
+    return not (is_wanted() and supported()) or bool(config.dump_dir() or config.perf())
+
+
+def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bool = False) -> bool:
+    """Let what earlier processes have compiled for calls of this kind answer them; whether there
+    is something new that may. It is looked for once for each kind, or `again`.
+    """
+    if config.is_eager() or is_off():
+        return False
+    with _LOCK:
+        known = cached(jitted)
+        if known.key is None:
+            return False
+        kind = call_kind(args, kwargs)
+        if kind in known.kinds and not again:
+            return False
+        known.kinds.add(kind)
+        keep_libraries()
+        before = len(known.files)
+        for path in _records(known.key, kind):
+            if os.path.basename(path) not in known.files:
+                _recalled(jitted, known, path)
+        # What was imported meanwhile may have added names to modules.
+        refresh()
+        return len(known.files) > before
+
+
+def _records(key: Key, kind: str = "") -> list[str]:
+    """The files for calls of a kind, or of all kinds, the oldest first."""
+    found: list[tuple[float, str]] = []
+    start = f"{key.prefix}-{kind}"
+    for layer in layers().read:
+        folder = os.path.join(layer, environment.folder(), key.folder)
+        try:
+            with os.scandir(folder) as entries:
+                found += [
+                    (entry.stat().st_mtime, entry.path)
+                    for entry in entries
+                    if entry.name.startswith(start) and entry.name.endswith(files.ENTRY)
+                ]
+        except OSError:
+            continue
+    names = {os.path.basename(path): (when, path) for when, path in sorted(found)}
+    return [path for _, path in sorted(names.values())[-_MOST:]]
+
+
+def seen(jitted: Any) -> list[tuple[Any, Any]]:
+    """(ranks, sizes) of what earlier processes have compiled for."""
+    known = cached(jitted)
+    if known.key is None or is_off():
+        return []
+    found = []
+    for path in _records(known.key):
+        record = files.read(path)
+        if record is not None:
+            found += [(record["ranks"], vector) for vector in record["sizes"]]
+    return found
+
+
+def _recalled(jitted: Any, known: Cached, path: str) -> None:
+    record = files.read(path)
+    if record is None:
+        known.refused[path] = "the file is damaged"
+        return
+    try:
+        library = _linked(jitted, known, record)
+        append_entry(jitted, library, record["entry"], None)
+    except Exception as e:
+        known.refused[path] = str(e)
+        return
+    known.files.add(os.path.basename(path))
+    known.refused.pop(path, None)
+    known.compiles.append(record["compile"])
+    if jitted._state is not None:
+        jitted._report.variants.extend(recalled_compiles(jitted))
+
+
+def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
+    """Machine code in memory. Raises LookupError where this process is another one than it is for,
+    LinkError where it cannot be loaded."""
+    assert known.key is not None
+    finder = Finder(known.key.roots)
+    for package, version in record["versions"]:
+        if getattr(importlib.import_module(package), "__version__", None) != version:
+            raise LookupError(f"{package} has another version than {version}")
+    for described, name, value in record["bindings"]:
+        _check_bound(finder, described, name, value)
+    for described, name, value in record["names"]:
+        namespace = _check_bound(finder, described, name, value)
+        held = NOTHING if value is None else namespace[name]
+        if not note_name(namespace, name, held):
+            raise LookupError(f"{name} cannot be watched")
+    for kind, described, name, value in record["constants"]:
+        _check_constant(finder.object(described), kind, name, finder.object(value))
+    for described, names, places in record["places"]:
+        cls = finder.object(described)
+        if [place(cls, name) for name in names] != list(places):
+            raise LookupError(f"objects of {cls.__qualname__} keep attributes elsewhere")
+    image = Image(*record["image"])
+    library = load(image, finder.addresses(record["addresses"]))
+    library.keep = finder.keep
+    return library
+
+
+def _check_bound(finder: Finder, described: Any, name: str, value: Any) -> dict[str, Any]:
+    """The namespace in which a name is bound as it was. Raises LookupError where it is not."""
+    namespace: dict[str, Any] = finder.object(described)
+    held = namespace.get(name, _ABSENT)
+    if not _is_same(held, _ABSENT if value is None else finder.object(value)):
+        raise LookupError(f"{name} is bound to something else")
+    return namespace
+
+
+def _check_constant(place: Any, kind: str, name: str, value: Any) -> None:
+    """Raises LookupError where a name of a namespace, or a cell, holds something else."""
+    if kind == "name":
+        held = place.get(name, _ABSENT)
+    else:
+        try:
+            held = place.cell_contents
+        except ValueError:
+            held = _ABSENT
+    if not _is_same(held, value):
+        raise LookupError(f"{name or 'a variable'} holds something else than {value!r:.60}")
+
+
+def _is_same(held: Any, wanted: Any) -> bool:
+    return held is wanted or type(held) is type(wanted) and repr(held) == repr(wanted)
+
+
+def recalled_compiles(jitted: Any) -> list[Any]:
+    """The reports of what was loaded, each once."""
+    known: Cached | None = jitted._cached
+    if known is None:
+        return []
+    data, known.compiles = known.compiles, []
+    return [dataclasses.replace(pickle.loads(x), recalled=True) for x in data if x]

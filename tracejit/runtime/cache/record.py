@@ -1,0 +1,137 @@
+"""A compile becomes a record in a file, for the processes that come after.
+
+What a record holds is described by content, see `objects.py`; a program that is linked with
+anything else is not written, and `tracejit cache why` tells what that is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tracejit.frontend.capture.reads import MISSING
+from tracejit.link.digests import digest
+from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.keys import Key, call_kind
+from tracejit.runtime.cache.objects import Describer, Description, Undescribed
+from tracejit.runtime.cache.recall import cached, is_off
+from tracejit.runtime.cache.settings import layers
+from tracejit.runtime.call.entry_spec import EntrySpec, OwnLeaf, StaticLeaf
+from tracejit.runtime.call.sources import CellSource, GlobalSource
+
+__all__ = ["record"]
+
+#: Packages whose versions are no part of the environment: they are asked where they are used.
+_PACKAGES = ("scipy",)
+
+
+def record(
+    jitted: Any,
+    variant: Any,
+    compiled: Any,
+    given: tuple[tuple[Any, ...], dict[str, Any]],
+    ranks: Any,
+    sizes: Sequence[Any],
+) -> None:
+    """Write what was compiled for a call with these arguments, if it can be told to others."""
+    if variant.library is None:
+        return
+    made_of, variant.library.made_of = variant.library.made_of, None
+    directory = layers().write
+    known = cached(jitted)
+    if is_off() or directory is None or known.key is None:
+        return
+    try:
+        if variant.call_spec is None:
+            raise Undescribed("such a call has no entry of machine code")
+        image, bound = made_of or (None, {})
+        if image is None:
+            raise Undescribed("machine code of LLVM's own linker")
+        written = {
+            **_described(known.key, image, bound, variant),
+            "ranks": ranks,
+            "sizes": list(sizes),
+            "compile": _pickled(compiled),
+            "label": known.key.label,
+            "signature": compiled.signature,
+        }
+        path = _path(directory, known.key, call_kind(*given), written)
+        files.write(path, written)
+    except Undescribed as e:
+        known.unwritten[compiled.signature] = str(e)
+        return
+    except ValueError:
+        known.unwritten[compiled.signature] = "a constant of a kind of its own"
+        return
+    except OSError as e:
+        known.unwritten[compiled.signature] = f"the system: {e}"
+        return
+    known.files.add(os.path.basename(path))
+    files.remove_least_used(directory)
+
+
+def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:
+    own = digest(repr((written["signature"], written["addresses"], written["constants"])).encode())
+    name = f"{key.prefix}-{kind}-{own[:12]}{files.ENTRY}"
+    return os.path.join(directory, environment.folder(), key.folder, name)
+
+
+def _described(key: Key, image: Any, bound: dict[str, int], variant: Any) -> dict[str, Any]:
+    describer = Describer(key.roots)
+    spec: EntrySpec = variant.call_spec
+    traced = variant.traced
+    addresses = [describer.address(name, bound[name]) for name in image.imports]
+    return {
+        "entry": next(n for n in image.exports if f"{n}.next" in image.exports),
+        "image": tuple(image),
+        "addresses": addresses,
+        "bindings": [_binding(describer, *b) for b in traced.bindings],
+        "names": [_binding(describer, *b) for b in traced.library_names],
+        "places": [
+            (describer.object(leaf.cls.get()), leaf.names, leaf.places)
+            for _, leaf in spec.leaves
+            if isinstance(leaf, OwnLeaf)
+        ],
+        "constants": list(_constants(describer, spec)),
+        "versions": _versions(addresses),
+    }
+
+
+def _binding(
+    describer: Describer, namespace: dict[str, Any], name: str, value: Any
+) -> tuple[Description, str, Description | None]:
+    held = None if value is MISSING else describer.object(value)
+    return describer.namespace(namespace), name, held
+
+
+def _constants(describer: Describer, spec: EntrySpec) -> Iterator[tuple[Any, ...]]:
+    """What names and cells hold: code for other constants need not be loaded."""
+    for source, leaf in spec.leaves:
+        if not isinstance(leaf, StaticLeaf):
+            continue
+        if isinstance(source, GlobalSource):
+            place: tuple[Any, ...] = ("name", describer.namespace(source.namespace), source.key)
+        elif isinstance(source, CellSource):
+            place = ("contents", describer.object(source.cell), "")
+        else:
+            continue
+        yield (*place, describer.object(leaf.value))
+
+
+def _versions(addresses: Sequence[Description]) -> list[tuple[str, str]]:
+    text = repr([d for d in addresses if d[0] != "bytes"])
+    return [(p, sys.modules[p].__version__) for p in _PACKAGES if p in text and p in sys.modules]
+
+
+def _pickled(compiled: Any) -> bytes:
+    """The report of a compile, without where its arrays lie if that is of this process."""
+    for given in (compiled, dataclasses.replace(compiled, buffers=None, trips=None)):
+        try:
+            return pickle.dumps(given)
+        except Exception:
+            continue
+    return b""

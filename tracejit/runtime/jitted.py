@@ -1,0 +1,336 @@
+"""The decorated function: what `tracejit.jit` gives, without the compiler.
+
+A call that no native entry answers goes to `_slow`: what an earlier process has compiled is looked
+for first, then the dispatcher is imported, which compiles. What only the dispatcher needs of a
+function is made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from tracejit.locks import once, short_lock
+from tracejit.methods import BoundMethod
+from tracejit.runtime.cache.recall import recall
+from tracejit.runtime.entries.jit_type import JitBase, jit_type
+from tracejit.runtime.options import Options
+from tracejit.runtime.tracebacks import show_users_lines
+from tracejit.shown import shown
+
+if TYPE_CHECKING:
+    from tracejit.ir.graph import Graph
+    from tracejit.runtime.dataflow.executor import Run
+    from tracejit.runtime.report.report import Report
+
+__all__ = ["Jitted", "JittedObject", "is_traced", "jitted", "name_of"]
+
+_PLAIN = Options()
+#: Methods that are class methods or static methods without saying so.
+_IMPLICIT = {
+    "__class_getitem__": classmethod,
+    "__init_subclass__": classmethod,
+    "__new__": staticmethod,
+}
+_PREPARING = short_lock()
+
+
+@once
+def _dispatch() -> Any:
+    """The dispatcher, which needs the whole compiler."""
+    return importlib.import_module("tracejit.runtime.dispatch")
+
+
+def _of_function(name: str) -> property:
+    """An attribute of the function that a compiled one stands for."""
+
+    def read(self: Any) -> Any:
+        return getattr(self.__tracejit__, name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self.__tracejit__, name, value)
+
+    return property(read, write)
+
+
+def _prepared(name: str) -> Any:
+    """Something that the dispatcher keeps of a function: made when it is first asked for."""
+
+    def read(self: Any) -> Any:
+        return getattr(self._state or _prepare(self), name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self._state or _prepare(self), name, value)
+
+    return property(read, write)
+
+
+def _prepare(self: Any) -> Any:
+    dispatch = _dispatch()
+    with _PREPARING:
+        if self._state is None:
+            self._state = dispatch.State(self)
+        return self._state
+
+
+@jit_type
+class Jitted(JitBase):
+    """A function compiled on demand. Made by `tracejit.jit`.
+
+    As `functools.wraps` has it, it shows the names and attributes of the function, and itself
+    becomes a method in a class. What the function consists of (`__code__`, `__defaults__` and such)
+    is the function's own at any time, and is changed there.
+    """
+
+    # What is in the dict is copied by `functools.wraps`: the compiler's own is not.
+    __slots__ = (
+        "__dict__",
+        "__tracejit__",
+        "__weakref__",
+        "_cached",
+        "_device",
+        "_given_report",
+        "_options",
+        "_part",
+        "_state",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: Options = _PLAIN,
+        part: Any = None,
+        device: Any = None,
+        report: Report | None = None,
+    ) -> None:
+        JitBase.__init__(self, functools.partial(_slow, self), functools.partial(_bail, self))
+        self.__tracejit__ = function
+        self._options = options
+        #: What runs in place of the function where it runs eagerly; of a part of another, that.
+        self._part = part
+        #: Where its programs run: on the host, or on this device.
+        self._device = device
+        self._given_report = report
+        self._state: Any = None
+        #: What the cache has of it.
+        self._cached: Any = None
+        self._describe()
+
+    def _describe(self) -> None:
+        """Take over what describes the function."""
+        functools.update_wrapper(self, self.__tracejit__)
+
+    _binder = _prepared("binder")
+    _captured = _prepared("captured")
+    _devices = _prepared("devices")
+    _eager_runs = _prepared("eager_runs")
+    _fallbacks = _prepared("fallbacks")
+    _few = _prepared("few")
+    _histories = _prepared("histories")
+    _learned = _prepared("learned")
+    _lock = _prepared("lock")
+    _plain_calls = _prepared("plain_calls")
+    _report = _prepared("report")
+    _structures = _prepared("structures")
+
+    __code__ = _of_function("__code__")
+    __defaults__ = _of_function("__defaults__")
+    __kwdefaults__ = _of_function("__kwdefaults__")
+    __globals__ = _of_function("__globals__")
+    __closure__ = _of_function("__closure__")
+    __builtins__ = _of_function("__builtins__")
+
+    def _signature(self, follow_wrapped: bool = True) -> inspect.Signature:
+        """The parameters as they are now; any, where the function does not say."""
+        try:
+            return inspect.signature(self.__tracejit__, follow_wrapped=follow_wrapped)
+        except (TypeError, ValueError):
+            return inspect.signature(lambda *args, **kwargs: None)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        # What a class makes of functions with these names, and of nothing else.
+        kind = _IMPLICIT.get(name)
+        if kind is not None and isinstance(self.__tracejit__, FunctionType):
+            setattr(owner, name, kind(self))
+
+    def __repr__(self) -> str:
+        return f"<jitted {name_of(self.__tracejit__)}>"
+
+    def _repr_html_(self) -> str:
+        return shown(self)
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        pickling = importlib.import_module("tracejit.runtime.pickling")
+        return pickling.reduced(self, sys._getframe(1))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def report(self) -> Report:
+        """What was compiled and why, and what runs eagerly and why."""
+        found: Report = self._report
+        return found
+
+    def trace(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
+        graph: Graph = _dispatch().lowered(self, args, kwargs).graphs["trace"]
+        return graph
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Every stage of a compile for such arguments: `.stages`, `.text(stage)`.
+
+        Of a function that is moved to a device they are those of its program there, whether there
+        is such a device or not. Raises TraceError where the call cannot be traced.
+        """
+        return _dispatch().lowered(self, args, kwargs, self._options.moves)
+
+    def view(self, /, *args: Any, **kwargs: Any) -> Any:
+        """One page with source, stages, machine code and memory, linked by lines, as an object
+        with `.save(path)` and `.open()`, for such arguments, or without any for the newest compile.
+
+        Raises ValueError where there is none.
+        """
+        page = importlib.import_module("tracejit.view.page")
+        return page.view(self, args if args or kwargs else None, kwargs)
+
+    def all_reasons(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Every reason for which a call with such arguments runs eagerly, those first that block
+        most; empty where it is compiled whole. The function is run once on copies of them.
+        """
+        reasons = importlib.import_module("tracejit.inspect.reasons")
+        return reasons.all_reasons(self, args, kwargs)
+
+    def profile(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Where the time of calls with copies of these arguments goes, by line and kernel, beside
+        that of plain NumPy: see `tracejit.profile`. It runs for about 0.2 seconds.
+        """
+        profiler = importlib.import_module("tracejit.profiler")
+        return profiler.profile_call(self, args, kwargs)
+
+    def partial(
+        self,
+        /,
+        *args: Any,
+        outputs: Sequence[int] = (0,),
+        workers: int | None = None,
+        **kwargs: Any,
+    ) -> Run:
+        """Some results of a call with these arguments, computed without the others.
+
+        `outputs` are numbers of results, as they follow in the tuple, dict or other container that
+        the function returns, those of containers inside it counted too. The flat graph is run node
+        by node: what these results do not need is left out, prints included, but an exception that
+        the function raises itself is raised. `workers` is a number of threads among which
+        independent nodes are divided; without it, one node runs after another. The arguments keep
+        their contents. Arrays in `.outputs` are NumPy's.
+
+        Gives the run: `.outputs`, and as a record `.times` (node, seconds, frame, iteration) and
+        `.fired` (how often each node ran). Raises TraceError where the call cannot be traced,
+        Bailout where only eager execution can say what happens, ValueError for a result that there
+        is not, and the exceptions of the function.
+        """
+        run: Run = _dispatch().partial_run(self, args, kwargs, outputs, workers)
+        return run
+
+
+@jit_type
+class JittedObject(Jitted):
+    """A callable that is no function of Python, compiled on demand. Made by `tracejit.jit`.
+
+    It has the attributes of the callable, such as `cache_info`, and becomes a method in a class if
+    the callable does.
+    """
+
+    __slots__ = ()
+
+    def _describe(self) -> None:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            value = getattr(self.__tracejit__, name, None)
+            # An object shows the annotations of its class, which are of its attributes.
+            own = name != "__annotations__" or value is not getattr(
+                type(self.__tracejit__), name, None
+            )
+            if value is not None and own:
+                object.__setattr__(self, name, value)
+        object.__setattr__(self, "__wrapped__", self.__tracejit__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "__tracejit__"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        function = getattr(self, "__tracejit__", None)
+        own = name in self.__dict__ or hasattr(type(self), name)
+        # What its class declares may not be set yet.
+        theirs = hasattr(type(function), name) or hasattr(function, name)
+        if own or function is None or not theirs:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        own = name in self.__dict__ or hasattr(type(self), name)
+        object.__delattr__(self, name) if own else delattr(self.__tracejit__, name)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        function = self.__tracejit__
+        bind = getattr(type(function), "__get__", None)
+        if bind is None or instance is None:
+            return self
+        bound = bind(function, instance, owner)
+        is_method = isinstance(bound, MethodType) and bound.__func__ is function
+        if is_method:
+            return BoundMethod(self, bound.__self__)
+        return self if bound is function else bound
+
+
+def jitted(function: Callable[..., Any], options: Options) -> Jitted:
+    """The compiled form of a callable."""
+    # A transform of a function is in its place, in a class too.
+    is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
+    is_function = isinstance(function, FunctionType) or is_transform
+    return (Jitted if is_function else JittedObject)(function, options)
+
+
+def name_of(function: Any) -> str:
+    """What reports call a function."""
+    return getattr(function, "__qualname__", None) or repr(function)
+
+
+def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
+    try:
+        return _dispatch().left(self, args, kwargs)
+    except BaseException as e:
+        _shorten(e)
+        raise
+
+
+def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        if recall(self, args, kwargs):
+            return self(*args, **kwargs)
+        return _dispatch().answer(self, args, kwargs)
+    except BaseException as e:
+        _shorten(e)
+        raise
+
+
+def _shorten(e: BaseException) -> None:
+    """Let an exception show the user's lines; a trace asks where in the compiler it has begun."""
+    if not is_traced():
+        show_users_lines(e)
+
+
+def is_traced() -> bool:
+    """Whether this is inside a trace."""
+    # A module that another thread is importing traces nothing yet.
+    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
+    return current is not None and current() is not None
