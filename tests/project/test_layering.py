@@ -170,7 +170,13 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "codegen.lowering.index_maps": ("ir.axis_groups",),
         "codegen.lowering.join": ("codegen.accesses",),
+        "codegen.program.allocation": (
+            "codegen.program.exits",
+            "codegen.support.python_calls",
+        ),
+        "codegen.program.context": ("codegen.support.python_calls",),
         "codegen.program.control_flow": (
+            "codegen.program.exits",
             "codegen.program.views",
             "codegen.support.interrupts",
         ),
@@ -194,6 +200,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "codegen.program.ufunc_loops",
         ),
         "codegen.program.random.stream_claims": ("codegen.support.mersenne_twister",),
+        "codegen.program.recursion": ("codegen.program.host.calls",),
         "codegen.vector_math.exponentials": ("codegen.vector_math.piecewise_tables",),
         "frontend.containers.listed_arrays": ("frontend.containers.grown_lists",),
         "frontend.interpreter.calls": (
@@ -216,6 +223,8 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.containers.dicts",
             "frontend.control.branches",
             "frontend.control.recursion",
+            "frontend.python.imports",
+            "frontend.python.unread_lists",
         ),
         "frontend.interpreter.interpreter": (
             "frontend.containers.chosen_keys",
@@ -230,6 +239,11 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.contexts",
             "frontend.python.effects",
             "frontend.python.reductions",
+            "frontend.python.unread_lists",
+        ),
+        "frontend.numpy.ufunc_calls": (
+            "frontend.numpy.indexing",
+            "frontend.numpy.reductions",
         ),
         "frontend.python.objects": (
             "frontend.numpy.array_objects",
@@ -251,11 +265,13 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "ops.array.complex_parts",
             "passes.analysis.conversions",
         ),
+        "runtime.compile.results": ("runtime.call.stores",),
         "runtime.compile.specialize": (
             "frontend.containers.tables",
             "runtime.compile.placed",
         ),
         "runtime.compile.stages": ("passes.partition.pieces",),
+        "runtime.native": ("runtime.native.python_entry",),
         "runtime.native.made": ("runtime.native.lists",),
         "runtime.parts.functions": (
             "frontend.rewrite.eager_parts",

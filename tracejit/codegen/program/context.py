@@ -26,7 +26,6 @@ from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, block_address
-from tracejit.codegen.support.python_calls import call_address
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -200,6 +199,9 @@ class ProgramContext:
 
     def call_plainly(self, function: Callable[..., int], *arguments: str) -> str:
         """A call of Python; the register of how it ended: see `support/python_calls.py`."""
+
+        from tracejit.codegen.support.python_calls import call_address
+
         self.keep.append(function)
         name = self.fresh("function")
         self.symbols[name] = address_of(function)

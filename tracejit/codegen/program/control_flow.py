@@ -15,7 +15,6 @@ from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.exits import leave_if
 from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
@@ -269,6 +268,7 @@ class Flow:
     def poll(self, label: str, head: int) -> None:
         """A block that polls, of the loop that begins with a section."""
 
+        from tracejit.codegen.program.exits import leave_if
         from tracejit.codegen.support.interrupts import place_bytes, poll_address
 
         e, fb = self.e, self.e.fb

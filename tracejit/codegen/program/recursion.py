@@ -15,7 +15,6 @@ from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
-from tracejit.codegen.program.host.calls import slot_count
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.lazy_dataclass import dataclass
@@ -67,6 +66,8 @@ class FunctionLayout:
 
 
 def _places(values: Sequence[Value]) -> tuple[tuple[int, ...], int]:
+    from tracejit.codegen.program.host.calls import slot_count
+
     places, cursor = [], 0
     for v in values:
         places.append(cursor)

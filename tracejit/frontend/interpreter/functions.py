@@ -11,9 +11,7 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.unread_lists import unread_name
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -198,9 +196,15 @@ class _FunctionScope:
 
     def growing_name(self, name: str) -> Any:
         """A name outside the function, of which a method is called next that appends."""
+
+        from tracejit.frontend.python.unread_lists import unread_name
+
         found = unread_name(self.interpreter, self.outer, name)
         return self.outer.get(name) if found is None else found
 
     def imported(self, module: str, level: int, name: str | None) -> Any:
         """What an import statement inside the function binds."""
+
+        from tracejit.frontend.python.imports import imported
+
         return imported(self.interpreter, self.outer.namespace, module, level, name)

@@ -24,7 +24,6 @@ from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python import failures, formatting, objects, operators
-from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -489,6 +488,9 @@ class TraceInterpreter(_Control):
 
     def growing(self, x: Any, name: str) -> Any:
         """`x.name`, of which a method is called next that appends."""
+
+        from tracejit.frontend.python.unread_lists import unread_list
+
         found = unread_list(self, x, name)
         return self.attribute(x, name) if found is None else found
 

@@ -15,7 +15,6 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.python import failures
-from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
     CONTAINERS,
@@ -115,6 +114,8 @@ def _special(interpreter: Interpreter, x: Any, name: str) -> Any:
 def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
+        from tracejit.frontend.python.formatting import text_operator
+
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
         failures.division(interpreter, op, a, b)
