@@ -163,11 +163,13 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a simple function needs none of it": {
         "codegen.analysis.int_ranges": ("ops.python.bits",),
+        "codegen.analysis.liveness": ("codegen.support.routines",),
         "codegen.kernel.reduce": (
             "codegen.kernel.arg_reduce",
             "codegen.kernel.count_reduce",
             "codegen.kernel.outer_reduce",
         ),
+        "codegen.llvm.engine": ("codegen.llvm.debug_info",),
         "codegen.lowering.index_maps": ("ir.axis_groups",),
         "codegen.lowering.join": ("codegen.accesses",),
         "codegen.program.allocation": (
@@ -182,6 +184,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "codegen.program.effects": ("codegen.support.printing",),
         "codegen.program.emit": (
+            "codegen.llvm.debug_info",
             "codegen.program.effects",
             "codegen.program.host.results",
             "codegen.program.random.rng_state",
@@ -238,12 +241,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.comprehensions",
             "frontend.python.contexts",
             "frontend.python.effects",
+            "frontend.python.formatting",
             "frontend.python.reductions",
             "frontend.python.unread_lists",
         ),
         "frontend.numpy.ufunc_calls": (
             "frontend.numpy.indexing",
             "frontend.numpy.reductions",
+            "frontend.numpy.shape",
         ),
         "frontend.python.objects": (
             "frontend.numpy.array_objects",
@@ -259,6 +264,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.containers.grown_lists",
             "frontend.containers.list_edits",
             "frontend.containers.sequence_order",
+            "frontend.python.formatting",
         ),
         "ops.array.complex_elements": ("ir.fma",),
         "passes.simplify.elementwise": (
@@ -278,6 +284,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.parts.callees",
             "runtime.parts.loops",
         ),
+        "runtime.report.lines": ("frontend.host.functions",),
     },
 }
 

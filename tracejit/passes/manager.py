@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
-from tracejit.ir.text.syntax import name_values
+from tracejit.ir.text.print import name_values
 from tracejit.ir.verify import Verified
 from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.fusion.fuse import fuse
@@ -92,6 +92,7 @@ def run_passes(
 
     Raises GraphError for a graph that is not well formed; the message names the pass.
     """
+
     known = Verified()
     if verify:
         verify_graph(graph, "trace", known)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
-from tracejit.codegen.support.routines import scratch_sizes
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
@@ -132,6 +131,8 @@ class Liveness:
             for out, found in overwritable(node).items()
         }
         if node.op.kind == "library":
+            from tracejit.codegen.support.routines import scratch_sizes
+
             sizes = scratch_sizes(node)
             self.scratch[node] = [Value(ArrayType(DTYPES["u8"], (size,))) for size in sizes]
 

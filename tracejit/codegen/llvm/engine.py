@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from tracejit import config
 from tracejit.codegen.llvm import api
-from tracejit.codegen.llvm.debug_info import assembly_places
 from tracejit.lazy_dataclass import dataclass
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
@@ -322,6 +321,9 @@ def located_assembly(
     """The lines of the host's assembly, each with its (file, line) where the text has debug
     metadata. Raises CompileError if LLVM refuses the text.
     """
+
+    from tracejit.codegen.llvm.debug_info import assembly_places
+
     compiler = _compiler()
 
     def emit(module: int) -> str:

@@ -18,7 +18,6 @@ from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
 from tracejit.codegen.analysis.liveness import is_array, written_inputs
 from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
 from tracejit.codegen.analysis.zero_results import zero_results
-from tracejit.codegen.llvm.debug_info import DebugInfo
 from tracejit.codegen.program.allocation import emit_new_array, is_made_late
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.control_flow import Flow
@@ -119,7 +118,10 @@ def emit_program(
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
     e.threads = threads
-    e.module.debug = DebugInfo() if debug else None
+    if debug:
+        from tracejit.codegen.llvm.debug_info import DebugInfo
+
+        e.module.debug = DebugInfo()
     e.timers = timers
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()

@@ -23,7 +23,7 @@ from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_b
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.python import failures, formatting, objects, operators
+from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -354,6 +354,9 @@ class TraceInterpreter(_Control):
 
     def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
         """`{x!conversion:spec}` in an f-string."""
+
+        from tracejit.frontend.python import formatting
+
         return formatting.formatted(self, x, conversion, spec)
 
     def print_(self, *args: Any, **options: Any) -> None:

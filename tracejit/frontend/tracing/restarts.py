@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import CodeType
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.trace import user_line
 
-__all__ = ["Recursive", "Refused"]
+__all__ = ["Recursive", "Refused", "Tabled"]
 
 
 class Recursive(TraceError):
@@ -23,3 +24,14 @@ class Refused(TraceError):
 
     def __init__(self, error: TraceError) -> None:
         super().__init__("TJ002", error.detail, error.where)
+
+
+class Tabled(TraceError):
+    """A dict or set is to be a table from where it is made on: the trace is to begin anew.
+
+    `site` is that place, `forms` those of its keys and values.
+    """
+
+    def __init__(self, site: Any, forms: tuple[Any, Any]) -> None:
+        super().__init__("TJ002", "a dict or set of numbers of several kinds", user_line())
+        self.site, self.forms = site, forms

@@ -14,9 +14,8 @@ from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
-from tracejit.frontend.tracing.restarts import Recursive, Refused
+from tracejit.frontend.tracing.restarts import Recursive, Refused, Tabled
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.ops.host.exchange import HostExchange
 from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime.cache.recall import seen
 from tracejit.runtime.call.binding import Form, Positions
@@ -46,8 +45,6 @@ def _trace(
     self: Any, structure: Any, history: History, call: Call, tree: Any
 ) -> tuple[Traced, Specialization]:
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
-
-    from tracejit.frontend.containers.tables import Tabled, fits_table
 
     leaves, learned = call.leaves, self._learned
     samples = leaves if self._device is None else self._device.samples(leaves)
@@ -89,6 +86,8 @@ def _trace(
             learned.recursive.add(e.callee)
             return attempt(scalars_static)
         except Tabled as e:
+            from tracejit.frontend.containers.tables import fits_table
+
             if (e.site, e.forms) in tabled or not fits_table(
                 e.forms, set if e.forms[1] is None else dict
             ):
@@ -305,7 +304,7 @@ def _compile_watched(
     spinner.stage = "program"
     host = lowered.program.host_nodes
     # What is exchanged with other processes is as compiled as it can be.
-    by_numpy = [node for node in host if not isinstance(node.op, HostExchange)]
+    by_numpy = [node for node in host if node.op.name != "host_exchange"]
     if self._options.strict and by_numpy:
         where, why = host_lines(by_numpy, traced.notes)[0]
         raise TraceError("TJ002" if "function" in by_numpy[0].attrs else "TJ004", why, where)

@@ -41,7 +41,7 @@ from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.regions import nested
-from tracejit.ir.text.syntax import print_graph
+from tracejit.ir.text.print import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
