@@ -219,7 +219,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.random",
             "frontend.python.streams",
             "frontend.python.unread_lists",
-            "frontend.tracing.traceable",
         ),
         "frontend.interpreter.calls_on_unions": ("frontend.control.branches",),
         "frontend.interpreter.functions": (
@@ -251,14 +250,10 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.numpy.shape",
         ),
         "frontend.python.objects": (
-            "frontend.numpy.array_objects",
             "frontend.numpy.methods",
             "frontend.numpy.stores",
             "frontend.python.messages",
             "frontend.python.random",
-            "frontend.python.streams",
-            "frontend.python.unread_lists",
-            "frontend.tracing.raised",
         ),
         "frontend.python.operators": (
             "frontend.containers.grown_lists",
@@ -266,7 +261,9 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.containers.sequence_order",
             "frontend.python.formatting",
         ),
+        "loops.iterations": ("ops.array.linalg",),
         "ops.array.complex_elements": ("ir.fma",),
+        "passes.fusion.views": ("ops.array.linalg",),
         "passes.simplify.elementwise": (
             "ops.array.complex_parts",
             "passes.analysis.conversions",
@@ -285,6 +282,8 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.parts.loops",
         ),
         "runtime.report.lines": ("frontend.host.functions",),
+        "transforms.api.primal": ("frontend.control.branches",),
+        "transforms.autodiff.backward_pass": ("transforms.autodiff.cotangent_views",),
     },
 }
 

@@ -37,6 +37,7 @@ from tracejit.frontend.tracing.checks import has_traced, require_known, require_
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -179,12 +180,12 @@ def _call_other(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """What is no function of Python, ufunc or class."""
-
+    if isinstance(f, Traceable):
+        return f.traced_call(interpreter, args, kwargs)
     from tracejit.frontend.python import construction
     from tracejit.frontend.python.random import RandomFunction, random_function
     from tracejit.frontend.python.streams import StreamMethod
     from tracejit.frontend.python.unread_lists import Growth
-    from tracejit.frontend.tracing.traceable import Traceable
 
     cls = type(f)
     drawing = random_function(interpreter, f)
@@ -204,8 +205,6 @@ def _call_other(
         raise TypeError("a number or array is not callable")
     if isinstance(f, (Growth, StreamMethod, RandomFunction)):
         return f.call(interpreter, *args, **kwargs)
-    if isinstance(f, Traceable):
-        return f.traced_call(interpreter, args, kwargs)
     plain = _PLAIN.get(_package(cls))
     if plain is not None and hasattr(f, plain):
         return interpreter.call(_plain(interpreter, f, plain), *args, **kwargs)

@@ -81,16 +81,26 @@ _INFO = (np.finfo, np.iinfo)
 _PACKAGE = "tracejit.frontend."
 
 
-@functools.cache
-def _stand_ins() -> tuple[type, ...]:
-    """Classes of stand-ins that know their attributes."""
-    from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
-    from tracejit.frontend.python.random import TracedGenerator
-    from tracejit.frontend.python.streams import StandardStream
-    from tracejit.frontend.python.unread_lists import UnreadList
-    from tracejit.frontend.tracing.raised import TracedError
+#: Stand-ins that know their attributes: modules, and classes in them. Nothing is of the class of a
+#: module that nobody has imported.
+_STAND_INS = frozenset(
+    (f"tracejit.frontend.{module}", name)
+    for module, name in (
+        ("numpy.array_objects", "ArrayConverter"),
+        ("numpy.array_objects", "Flags"),
+        ("python.random", "TracedGenerator"),
+        ("python.streams", "StandardStream"),
+        ("python.unread_lists", "UnreadList"),
+        ("tracing.raised", "TracedError"),
+    )
+)
 
-    return (ArrayConverter, Flags, StandardStream, TracedError, TracedGenerator, UnreadList)
+
+def _is_stand_in(x: Any) -> bool:
+    cls = type(x)
+    return cls.__module__.startswith(_PACKAGE) and any(
+        (base.__module__, base.__qualname__) in _STAND_INS for base in cls.__mro__
+    )
 
 
 def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
@@ -109,7 +119,7 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return STREAMS[name]
     if isinstance(x, StandIn):
         return x.attribute(name)
-    if type(x).__module__.startswith(_PACKAGE) and isinstance(x, _stand_ins()):
+    if _is_stand_in(x):
         return cast(Any, x).attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)

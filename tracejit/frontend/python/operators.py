@@ -126,12 +126,12 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 
 def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
-    from tracejit.frontend.containers import grown_lists
-
     if is_grown(a) or is_grown(b):
         return _grown_operator(interpreter, op, a, b)
     if op == "mul" and (type(a) is list or type(b) is list):
         x, times = (a, b) if type(a) is list else (b, a)
+        from tracejit.frontend.containers import grown_lists
+
         repeated = grown_lists.repeated(interpreter, x, times)
         if repeated is not None:
             return repeated
@@ -185,10 +185,10 @@ def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
 def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
 
-    from tracejit.frontend.containers import grown_lists
-
     plain = op[1:] + "_" * (op in ("iand", "ior"))
     if is_grown(a) and op == "iadd" and not is_operand(b):
+        from tracejit.frontend.containers import grown_lists
+
         grown_lists.extend(interpreter, a, b)
         return a
     if is_grown(a) and type(b) is not TracedArray:
@@ -221,7 +221,6 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
 
-    from tracejit.frontend.containers import grown_lists, list_edits
     from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences
 
     if isinstance(a, TracedText) or isinstance(b, TracedText):
@@ -233,6 +232,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         raise TraceError("TJ008", f"a comparison with a {class_of(a).__name__}", user_line())
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
+        from tracejit.frontend.containers import grown_lists, list_edits
+
         if not isinstance(x, (TracedArray, np.generic)):
             return list_edits.compare(interpreter, op, a, b)
         a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
@@ -354,10 +355,10 @@ def _are_apart(a: Any, b: Any) -> bool:
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
 
-    from tracejit.frontend.containers import grown_lists
-
     cls = type(container)
     if is_grown(container):
+        from tracejit.frontend.containers import grown_lists
+
         return grown_lists.contains(interpreter, container, item)
     if is_grown(item):
         raise TraceError("TJ001", "a test by `in`", user_line())

@@ -210,10 +210,11 @@ class Elementwise(ElementwiseDerivative):
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
         """The element's expression; `dtypes` are the operands', `out` the result's."""
-        rule = type(self).complex_rule
-        if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
-            element: Element = rule(parts_dtype(dtypes[0]), args)
-            return element
+        if any(d in ("c64", "c128") for d in (*dtypes, out)):
+            rule = type(self).complex_rule
+            if rule is not None:
+                element: Element = rule(parts_dtype(dtypes[0]), args)
+                return element
         parts = tuple(a for a in args if not isinstance(a, tuple))
         formula = type(self).formula
         if formula is None:
