@@ -274,7 +274,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.compile.placed",
         ),
         "runtime.compile.stages": ("passes.partition.pieces",),
-        "runtime.native": ("runtime.native.python_entry",),
         "runtime.native.made": ("runtime.native.lists",),
         "runtime.parts.functions": (
             "frontend.rewrite.eager_parts",

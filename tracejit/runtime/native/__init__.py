@@ -8,7 +8,7 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,11 +30,9 @@ from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import write_entry
 from tracejit.runtime.native.gate import QUIET, ErrorState, compile_gate, reflect_error_state
 from tracejit.runtime.native.plain import Kind, KindTable, kind_of, tables_work
+from tracejit.runtime.native.python_entry import PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
-
-if TYPE_CHECKING:
-    from tracejit.runtime.native.python_entry import PythonEntry
 
 __all__ = [
     "BAIL",
@@ -130,7 +128,4 @@ def compiled_gate(entry_offset: int) -> Linked:
 def python_entry(spec: EntrySpec, program: int) -> PythonEntry:
     """An entry that checks, allocates and boxes in Python and calls the program's address: the
     definition of what the machine code does, and its replacement where that is not available."""
-
-    from tracejit.runtime.native.python_entry import PythonEntry
-
     return PythonEntry(spec, program)
