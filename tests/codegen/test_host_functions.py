@@ -20,6 +20,7 @@ from tracejit.codegen.program.host.calls import PATIENCE, HostCallSite
 from tracejit.codegen.support import host_call_text
 from tracejit.codegen.support.host_call_text import held_results
 from tracejit.frontend.interpreter import library
+from tracejit.link import host_sites
 from tracejit.ops.host import call as host_call
 from tracejit.ops.host.functions import find_function
 
@@ -218,7 +219,7 @@ def test_a_result_of_another_size_bails_out(callee: Any) -> None:
 def test_arrays_whose_shapes_change_are_made_anew(
     general: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_call_text, "_MOST_CALLS", 10)
+    monkeypatch.setattr(host_sites, "MOST_CALLS", 10)
     g = tracejit.jit(lambda x: np.partition(x, 1))
     for n in range(2, 302):
         g(np.arange(n * 1.0))
@@ -453,7 +454,7 @@ def halves(x: Any) -> Any:
 def test_native_code_sets_arrays_that_live(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that the prepared function does not mention."""
     checked: list[Any] = []
-    prepare = host_call_text.HostSite.prepare
+    prepare = host_sites.HostSite.prepare
 
     def checking(self: Any, function: Any, sizes: Any, pairs: Any, places: Any) -> None:
         fields = [host_call_text.array_fields(x) for x in function.stays]
@@ -466,7 +467,7 @@ def test_native_code_sets_arrays_that_live(f: Any, monkeypatch: pytest.MonkeyPat
         checked.append(places)
         prepare(self, function, sizes, pairs, places)
 
-    monkeypatch.setattr(host_call_text.HostSite, "prepare", checking)
+    monkeypatch.setattr(host_sites.HostSite, "prepare", checking)
     g = tracejit.jit(lambda x: f(x))
     for n in (5, *range(3, 30), 5):
         x = RNG.normal(size=n)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracejit.codegen.support.quiet import quietly
+from tracejit.link.quiet import quietly
 
 ZERO = np.zeros(1)
 

@@ -74,7 +74,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("entries", "options", "pickling", "tracebacks"),
+        ("background", "entries", "options", "pickling", "tracebacks"),
         ("call", "report"),
         ("cache",),
         ("native",),
@@ -95,7 +95,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.options",
             "transforms.api.remat",
             "transforms.api.custom",
-            "transforms.api.jacobian",
             "transforms.api.products",
             "transforms.api.stop_gradient",
         ),
@@ -148,6 +147,9 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "ir.verify_dataflow",
         ),
     },
+    "pictures of graphs need nothing of libraries": {
+        "export.ahead": ("export.library.build",),
+    },
     "most programs have no host call that a derivative goes through": {
         "ops.host.call": ("ops.host.derivatives.lookup",),
         "ops.host.determinant": ("ops.host.derivatives.determinants",),
@@ -182,7 +184,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "codegen.program.views",
             "codegen.support.interrupts",
         ),
-        "codegen.program.effects": ("codegen.support.printing",),
         "codegen.program.emit": (
             "codegen.llvm.debug_info",
             "codegen.program.effects",

@@ -18,7 +18,7 @@ HEAVY = frozenset(
 
 #: Program -> the most modules of the package, and the most lines in them. A few more than there
 #: are: what is new and not needed by every function is to be imported where it is.
-MOST = {"decoration": (48, 6_000), "call": (360, 62_000), "gradient": (405, 70_500)}
+MOST = {"decoration": (48, 6_000), "call": (362, 62_500), "gradient": (406, 70_700)}
 
 
 def imported(program: str) -> dict[str, int]:

@@ -8,6 +8,7 @@ whose defaults promise nothing. Instances carry no state; the registry is filled
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -35,6 +36,13 @@ Zeroed: TypeAlias = Any
 OPS: LateTable[str, Op] = LateTable()
 #: What is told of each op.
 _TOLD: list[Callable[[Op], None]] = []
+
+
+def _registered(name: str) -> Op:
+    """The op of a name, whose class need not have been imported."""
+    if name not in OPS:
+        importlib.import_module("tracejit.ops")
+    return OPS[name]
 
 
 class Op:
@@ -74,6 +82,9 @@ class Op:
     raises: ClassVar[bool] = False
     #: Its results do not change with its operands but by jumps, or are no floats: no derivative.
     constant: ClassVar[bool] = False
+
+    def __reduce__(self) -> Any:
+        return _registered, (self.name,)
 
     def infer(
         self,

@@ -10,7 +10,7 @@ import os
 import sys
 import types
 from collections.abc import Iterator
-from types import CodeType
+from types import BuiltinFunctionType, CodeType
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def constant(value: Any) -> Kept:
     return Kept(id(kept), kept)
 
 
-def sequence(*recipes: Recipe) -> Kept:
+def sequence(*recipes: tuple[Any, ...]) -> Kept:
     """A tuple of what recipes find."""
     made = tuple([_found(r) for r in recipes])
     return Kept(id(made), made)
@@ -54,7 +54,7 @@ def number(description: str, memory: bytes) -> Kept:
     return Kept(id(made), made)
 
 
-def _found(recipe: Recipe) -> Any:
+def _found(recipe: tuple[Any, ...]) -> Any:
     module, function, arguments = recipe
     return getattr(importlib.import_module(module), function)(*arguments).what
 
@@ -65,14 +65,21 @@ def recipe_of(obj: Any) -> Recipe | None:
     """
     cls = type(obj)
     if cls in _PLAIN:
-        return Recipe(__name__, "constant", (obj,)) if obj == obj else None
+        if obj == obj:
+            return Recipe(__name__, "constant", (obj,))
+        nan = Recipe(kept_object.__module__, "kept_object", ("numpy", "nan"))
+        return nan if obj is np.nan else None
     if cls is tuple:
-        parts = [recipe_of(x) for x in obj]
-        return None if None in parts else Recipe(__name__, "sequence", tuple(parts))
+        parts = [found for x in obj if (found := recipe_of(x)) is not None]
+        if len(parts) < len(obj):
+            return None
+        return Recipe(__name__, "sequence", tuple([tuple(p) for p in parts]))
     if isinstance(obj, np.dtype):
         known = obj.names is None and obj.metadata is None and obj.subdtype is None
         return Recipe(__name__, "dtype", (obj.str,)) if known and np.dtype(obj.str) is obj else None
-    if isinstance(obj, np.generic) and cls.__module__ == "numpy" and obj == obj:
+    if isinstance(obj, np.generic) and cls.__module__ == "numpy":
+        if obj != obj:
+            return None
         plain = obj.dtype.kind in "biufc"
         return Recipe(__name__, "number", (obj.dtype.str, obj.tobytes())) if plain else None
     return _of_module(obj)
@@ -118,7 +125,7 @@ def _mark(obj: Any) -> tuple[str, ...]:
 
 def _of_module(obj: Any) -> Recipe | None:
     """The place of a class or a function of a package whose version is known."""
-    if not callable(obj):
+    if not callable(obj) and not is_versioned(type(obj).__module__):
         return None
     mark = _mark(obj)
     for module, *path in _places(obj):
@@ -134,11 +141,21 @@ def _of_module(obj: Any) -> Recipe | None:
 def _places(obj: Any) -> Iterator[tuple[str, ...]]:
     """Where an object of a package may be found."""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    if not callable(obj):
+        # A single object, such as `np.mgrid`.
+        own = type(obj).__module__
+        for where in {own: 0, own.partition(".")[0]: 0}:
+            held = vars(sys.modules[where]) if where in sys.modules else {}
+            yield from ((where, other) for other, x in list(held.items()) if x is obj)
+        return
     if not isinstance(name, str) or "<" in name:
         return
     if isinstance(obj, np.ufunc):
         yield from ((module, name) for module in UFUNC_MODULES if module in sys.modules)
         return
+    owner = getattr(obj, "__self__", None)
+    if isinstance(obj, BuiltinFunctionType) and isinstance(owner, type):
+        yield (owner.__module__, *owner.__qualname__.split("."), name.rpartition(".")[2])
     module = getattr(obj, "__module__", None)
     if isinstance(module, str) and is_versioned(module):
         yield (module, *name.split("."))

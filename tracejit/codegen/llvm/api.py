@@ -94,16 +94,15 @@ def _target() -> int:
     return int(target)
 
 
-def create_machine(level: int, relocation: str, code_model: str) -> int:
-    """A new target machine for the host, for good. Raises RuntimeError if there is none."""
+def create_machine(cpu: str, features: str, level: int, relocation: str, code_model: str) -> int:
+    """A new target machine for a processor of the host's kind, for good. Raises RuntimeError."""
 
     def work() -> int:
-        triple, cpu, features = host()
-        flags = ",".join(f"{'-+'[on]}{name}" for name, on in sorted(features.items()))
+        triple = host()[0]
         # Object files are ELF on Windows too, where LLVM chooses the code model.
         if sys.platform == "win32" and code_model == "jitdefault":
             triple += "-elf"
-        texts = (triple.encode(), cpu.encode(), flags.encode())
+        texts = (triple.encode(), cpu.encode(), features.encode())
         models = (relocation.encode(), code_model.encode())
         create = functions().CreateTargetMachine
         machine = create(_target(), *texts, level, *models, 0, 1, b"")

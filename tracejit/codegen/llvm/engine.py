@@ -1,6 +1,7 @@
 """LLVM IR text becomes machine code in this process: parse, verify, emit, link.
 
-One target machine and one ORC JIT serve the whole process. LLVM is loaded by the first use of
+One target machine and one ORC JIT serve the whole process; what is compiled for another processor
+has target machines of its own. LLVM is loaded by the first use of
 anything here, never by the import. No optimisation pipeline runs: the text is explicit already,
 and compile time is the size of the text (half a millisecond for each function at least). The
 exception are modules with an attribute "tracejit-loops": loops over single elements, as the user
@@ -37,6 +38,7 @@ __all__ = [
     "load_object",
     "located_assembly",
     "object_code",
+    "object_files",
     "optimized_text",
 ]
 
@@ -64,6 +66,8 @@ class HostTarget:
     vector_bits: int
     has_fma: bool
     has_f16c: bool
+    #: Whether what is computed may differ from what other processors compute in its last bits.
+    own_bits: bool = True
 
     @property
     def gathers(self) -> bool:
@@ -80,7 +84,7 @@ class HostTarget:
     @property
     def permutes(self) -> bool:
         """Whether there are AVX-512's permutations, which read small tables."""
-        return self.is_x86 and "avx512f" in self.features
+        return self.own_bits and self.is_x86 and "avx512f" in self.features
 
 
 @once
@@ -106,24 +110,26 @@ def host_target() -> HostTarget:
     )
 
 
+# JITLink keeps a library's sections in one slab, so that position independent code of the
+# small model always reaches them; what lies farther away goes through its own GOT.
+_JIT_LINK = sys.platform != "win32"
+
+
 class _Compiler:
-    """The process's target machines, passes and ORC JIT, each made when it is first needed.
+    """The target machines of one processor, and the passes for it.
 
     All of them the process keeps for good: code that a library has linked may need it.
     """
 
-    def __init__(self) -> None:
-        # JITLink keeps a library's sections in one slab, so that position independent code of the
-        # small model always reaches them; what lies farther away goes through its own GOT.
-        self._jit_link = sys.platform != "win32"
+    def __init__(self, cpu: str, features: str) -> None:
+        self._cpu, self._features = cpu, features
         self.machine = self._machine(2)
         self.triple = api.machine_triple(self.machine)
         self.layout = api.data_layout(self.machine)
 
     def _machine(self, level: int) -> int:
-        if self._jit_link:
-            return api.create_machine(level, "pic", "small")
-        return api.create_machine(level, "default", "jitdefault")
+        models = ("pic", "small") if _JIT_LINK else ("default", "jitdefault")
+        return api.create_machine(self._cpu, self._features, level, *models)
 
     @once_computed
     def glue_machine(self) -> int:
@@ -133,7 +139,7 @@ class _Compiler:
     @once_computed
     def jit(self) -> int:
         """The JIT that links what this package's own linker does not."""
-        return api.create_jit(self._machine(2), self._jit_link)
+        return api.create_jit(self._machine(2), _JIT_LINK)
 
     @once_computed
     def builder(self) -> int:
@@ -167,8 +173,13 @@ class _Compiler:
 
 
 @once
-def _compiler() -> _Compiler:
-    return _Compiler()
+def _compiler(target: HostTarget | None = None) -> _Compiler:
+    """That of the host, or of all processors with the name of a target."""
+    if target is not None:
+        return _Compiler(target.cpu, "")
+    _, cpu, present = api.host()
+    flags = (f"{'-+'[on]}{name}" for name, on in sorted(present.items()))
+    return _Compiler(cpu, ",".join(flags))
 
 
 class Library:
@@ -198,9 +209,12 @@ class Library:
         return f"<Library {self.name}: {', '.join(sorted(self._addresses))}>"
 
 
-def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> bytes:
-    """Object code."""
-    compiler = _compiler()
+def _emit(
+    ir_text: str, simplifycfg: bool, glue: bool = False, target: HostTarget | None = None
+) -> bytes:
+    """Object code, for the host where there is no other target."""
+    # The host may lack what its processor's name stands for.
+    compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine
 
     def machine_code(module: int) -> bytes:
@@ -308,6 +322,13 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
     Raises CompileError if LLVM refuses it.
     """
     return _emit(ir_text, simplifycfg, glue)
+
+
+def object_files(ir_text: str, target: HostTarget | None = None) -> list[bytes]:
+    """The position independent object files of the modules of a text, for any processor of the
+    target, or for the host. Raises CompileError if LLVM refuses it.
+    """
+    return [_emit(part, True, target=target) for part in _parts(ir_text)]
 
 
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:

@@ -127,7 +127,7 @@ class ProgramContext:
         self.ranges = ranges | bound_sizes(graph, self.int_ranges)
         #: The nodes that need not run, since outputs are allocated as zeros.
         self.zeroed = zeroed
-        self.module: Module = Module() if around is None else around.module
+        self.module: Module = Module(target) if around is None else around.module
         fb = _CheckedBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )

@@ -14,7 +14,7 @@ import itertools
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,18 +22,18 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host.arrays import array_at
 from tracejit.codegen.program.host.calls import slot_count
+from tracejit.codegen.program.host.retelling import retold
+from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
+from tracejit.link.later import Retold
 from tracejit.link.pending_exception import raised_at, set_pending
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.ops.control.templates import renderer
 
-if TYPE_CHECKING:
-    from tracejit.codegen.support.printing import Output
-
-__all__ = ["emit_effect", "emit_output_end", "emit_output_left"]
+__all__ = ["Print", "Raise", "emit_effect", "emit_output_end", "emit_output_left"]
 
 _OUTPUTS: dict[int, Output] = {}
 _IDS = itertools.count(1)
@@ -45,8 +45,11 @@ _IDS = itertools.count(1)
 class _Site:
     """One `print_text` or `raise_error` of a program, with the operands that it reads."""
 
+    #: What `host/retelling.py` calls it.
+    kind: ClassVar[str] = ""
+
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
-        self.node = node
+        self.node, self.strides = node, strides
         self.operands = node.inputs[1 : len(strides) + 1]
         sizes = set().union(*(type_sizes(v.type) for v in self.operands))
         for s in strides:
@@ -58,6 +61,10 @@ class _Site:
         self._unpack = struct.Struct("=" + "".join([*formats, *("q" for _ in self.sizes)]))
         self._values = _values([v.type for v in self.operands], strides)
 
+    def retold(self, method: str) -> Retold | None:
+        """How another process finds a method of such a site; None where it cannot."""
+        return retold(self.kind, method, self.node, self.strides)
+
     def read(self, slots: int) -> list[Any]:
         """The operands; arrays are views of the program's memory."""
         words = self._unpack.unpack(self._memory.from_address(slots)) if self.slots else ()
@@ -67,8 +74,10 @@ class _Site:
         return self._values(words, sizes)
 
 
-class _Print(_Site):
+class Print(_Site):
     """A `print_text`."""
+
+    kind: ClassVar[str] = "print"
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
         super().__init__(node, strides)
@@ -79,9 +88,6 @@ class _Print(_Site):
 
     def call(self, slots: int, printed: int, number: int) -> int:
         """Print to the run's output; `printed` points to its number, 0 at first."""
-
-        from tracejit.codegen.support.printing import Output
-
         try:
             text = self._text(self.read(slots))
             if number == 0:
@@ -94,8 +100,10 @@ class _Print(_Site):
         return DONE
 
 
-class _Raise(_Site):
+class Raise(_Site):
     """A `raise_error`."""
+
+    kind: ClassVar[str] = "raise"
 
     def call(self, slots: int, *_: int) -> int:
         """Leave the exception pending."""
@@ -174,8 +182,6 @@ def _output_end(printed: int, *_: int) -> int:
 
 
 def _output_left(printed: int, *_: int) -> int:
-    from tracejit.codegen.support.printing import note_left
-
     note_left(_OUTPUTS.pop(ctypes.c_int64.from_address(printed).value))
     return DONE
 
@@ -189,7 +195,7 @@ def emit_effect(e: ProgramContext, node: Node) -> None:
     operands = node.inputs[1 : len(node.inputs) - len(node.attrs.get("states", ()))]
     strides = [e.strides.get(v) for v in operands]
     prints = isinstance(node.op, PrintText)
-    site = _Print(node, strides) if prints else _Raise(node, strides)
+    site = Print(node, strides) if prints else Raise(node, strides)
     slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)
     cursor = 0
 

@@ -28,19 +28,19 @@ meanwhile, as by `quietly`.
 from __future__ import annotations
 
 import ctypes
-import sysconfig
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library
 from tracejit.codegen.support.python_calls import load_python_text
-from tracejit.codegen.support.quiet import quiet_state
 from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import once
+from tracejit.link.addresses import Address
+from tracejit.link.finding import object_address
+from tracejit.link.quiet import quiet_address, quiet_state
+from tracejit.link.shared import Shared, shared
 
-__all__ = ["ArrayFields", "HostSite", "array_fields", "held_results", "host_address"]
+__all__ = ["ArrayFields", "array_fields", "held_results", "host_address"]
 
 #: Every NumPy 2 has the pointer to an array's memory right behind the object's header.
 _DATA = object.__basicsize__
@@ -56,10 +56,6 @@ _PYTHON = {
     "PyTuple_Size": "i64 (ptr)",
     "Py_IncRef": "void (ptr)",
 }
-#: How often a callee may have kept its arguments until nothing is prepared for it any more.
-_MOST_KEPT = 4
-#: After how many calls arrays whose shapes change are made anew; the place of what is left.
-_MOST_CALLS, _LEFT = 1 << 14, 4
 _QUIET = "call ptr @PyContextVar_Set(ptr @tj_variable, ptr @tj_state)"
 _LOUD = """
   %reset = call i32 @PyContextVar_Reset(ptr @tj_variable, ptr %token)
@@ -234,15 +230,21 @@ done:
 """
 
 
-@once
-def _library() -> Library:
-    variable, state = quiet_state() or (None, None)
-    objects = {"tj_none": None, "tj_variable": variable, "tj_state": state}
-    text, exports = _text(variable is not None), ["tj_host", "tj_let_go", "tj_held_results"]
+def _library() -> Shared:
+    return shared("host calls", _compiled)
+
+
+def _compiled() -> Library:
+    is_quiet = quiet_state() is not None
+    objects: dict[str, Any] = {"tj_none": None, "tj_variable": None, "tj_state": None}
+    if is_quiet:
+        objects |= {"tj_variable": object_address("numpy._core.umath", "_extobj_contextvar")}
+        objects |= {"tj_state": quiet_address()}
+    text, exports = _text(is_quiet), ["tj_host", "tj_let_go", "tj_held_results"]
     return load_python_text(text, _PYTHON, objects, exports)
 
 
-def host_address(name: str) -> int:
+def host_address(name: str) -> Address:
     """The address of `tj_host` or `tj_let_go`."""
     return _library().address(name)
 
@@ -276,68 +278,3 @@ def array_fields(array: np.ndarray[Any, Any]) -> ArrayFields | None:
         if any(tuple(numbers.from_address(at)) != found for at, found in places):
             return None
     return ArrayFields(header, shape, strides)
-
-
-class HostSite:
-    """The two lists of a site, in memory that native code reads.
-
-    What is prepared is replaced while threads call it: a list belongs to its function, which native
-    code holds a reference to while it calls it.
-    """
-
-    def __init__(self, targets: Sequence[int]) -> None:
-        self._words = (ctypes.c_int64 * (2 + len(targets)))(0, 0, *targets)
-        # Without a GIL nothing keeps a thread from replacing what another one is about to call.
-        self._chances = [0 if sysconfig.get_config_var("Py_GIL_DISABLED") else _MOST_KEPT]
-        self._sizes: tuple[int, ...] | None = ()
-        #: The last function that was prepared, and while it is replaced the one before.
-        self._functions: list[Any] = []
-
-    def begin(self, general: Any) -> int:
-        """The address of the site; `general` must live as long as the program."""
-        self._words[1] = id(general)
-        return ctypes.addressof(self._words)
-
-    def serves(self, sizes: tuple[int, ...]) -> bool:
-        """Whether nothing need be prepared for these sizes, or nothing can be."""
-        if self._chances[0] <= 0:
-            return True
-        has_more = self._words[0] != 0 and self._functions[-1].prepared[_LEFT] > 0
-        return has_more and self._sizes in (None, sizes)
-
-    def prepare(
-        self,
-        function: Any,
-        sizes: tuple[int, ...] | None,
-        pairs: Sequence[tuple[int, int]],
-        places: Sequence[tuple[int, int, int]],
-    ) -> None:
-        """Have native code call `function` for these sizes, or for all where that is None.
-
-        What is prepared lives with the function. One thread at a time may do this.
-        """
-        flat = [x for items in (pairs, places) for item in items for x in item]
-        left = _MOST_CALLS if sizes is None else 2**62
-        words = [0, id(function), len(pairs), len(places), left, *flat]
-        function.prepared = (ctypes.c_int64 * len(words))(*words)
-        self._functions.append(function)
-        self._words[0] = ctypes.addressof(function.prepared)
-        self._sizes = sizes
-        del self._functions[:-1]
-
-    def give_up(self) -> None:
-        """From here on `general` makes the calls."""
-        self._chances[0] = 0
-
-    def forgetter(self) -> Callable[[], None]:
-        """A function that takes back what is prepared; it keeps no site alive.
-
-        A callee that makes it necessary again and again is called the general way.
-        """
-        words, chances = self._words, self._chances
-
-        def forget() -> None:
-            words[0] = 0
-            chances[0] -= 1
-
-        return forget

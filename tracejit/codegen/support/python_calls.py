@@ -86,7 +86,7 @@ def load_python_text(
     called = {**_PYTHON, **functions}
     symbols: dict[str, int] = {name: python_address(name) for name in called}
     symbols["tj_pending"] = object_address(pending_exception.__name__, "PENDING")
-    symbols |= {name: address_of(x) for name, x in objects.items()}
+    symbols |= {n: x if isinstance(x, Address) else address_of(x) for n, x in objects.items()}
     declared = [f"declare {t.replace('(', f'@{name}(', 1)}" for name, t in called.items()]
     code = object_code("\n".join([*declared, _SET_PENDING, text]), glue=True)
     return load_object(code, symbols, exports, keep=list(objects.values()))

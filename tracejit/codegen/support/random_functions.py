@@ -15,26 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.link.finding import pointer_in
+from tracejit.link.random_functions import bits_of
 from tracejit.locks import once
 
 __all__ = [
     "CLASS_FLAGS",
     "CLASS_SIZE",
     "TEXTS",
-    "bits_of",
     "bits_offset",
     "gauss_offset",
-    "random_address",
-    "seeding_parts",
+    "seeding_origin",
     "stream_parts",
 ]
 
 #: Where CPython's classes keep the size of their objects, and their flags.
 CLASS_SIZE, CLASS_FLAGS = 32, 168
 _WORD = 8
-#: `bitgen_t`: the state, then the functions for 64 and 32 bits, a double, and raw bits.
-_BITS_WORDS = 5
 
 #: What `np.random.RandomState` draws by, which NumPy keeps to itself. `%gauss` is the pointer to
 #: the `bitgen_t`, then whether there is a number left over from a pair, then that.
@@ -142,22 +138,6 @@ done:
 TEXTS["tj_legacy_seed"] = _SEED
 
 
-@once
-def _library() -> Any:
-    import numpy.random._generator as module
-
-    return ctypes.CDLL(module.__file__)
-
-
-@lru_cache(maxsize=64)
-def random_address(name: str) -> int | None:
-    """The address of a C function of NumPy's, or None."""
-    try:
-        return ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value
-    except (AttributeError, OSError):
-        return None
-
-
 def _words(obj: Any) -> Sequence[int]:
     size: int = type(obj).__basicsize__
     return list((ctypes.c_uint64 * (size // _WORD)).from_address(id(obj)))
@@ -170,12 +150,6 @@ def _place(words: Sequence[int], wanted: Sequence[int]) -> int | None:
     return found[0] * _WORD if len(found) == 1 else None
 
 
-def bits_of(bit_generator: Any) -> list[int]:
-    """The words of a bit generator's `bitgen_t`."""
-    address = pointer_in(bit_generator.capsule)
-    return list((ctypes.c_uint64 * _BITS_WORDS).from_address(address))
-
-
 @lru_cache(maxsize=2)
 def bits_offset(cls: str) -> int | None:
     """Where a Generator or RandomState keeps its `bitgen_t`, in bytes."""
@@ -185,19 +159,19 @@ def bits_offset(cls: str) -> int | None:
 
 
 @once
-def seeding_parts() -> tuple[int, int] | None:
-    """Where an MT19937 keeps what it was made from, and the function that its words are known by.
+def seeding_origin() -> int | None:
+    """Where an MT19937 keeps what it was made from.
 
     None unless the words lie as is known here: 624 of 32 bits, then the place of the next.
     """
     made: Any = np.random.MT19937(1)
-    state, *functions = bits_of(made)
+    state = bits_of(made)[0]
     words = list((ctypes.c_uint32 * 625).from_address(state))
     kept: Any = made.state["state"]
     origin = _place(_words(made), [id(made.seed_seq)])
     if origin is None or words != [*kept["key"].tolist(), kept["pos"]]:
         return None
-    return origin, functions[0]
+    return origin
 
 
 @lru_cache(maxsize=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -43,6 +44,8 @@ def _held(x: Any, inside: tuple[type, ...]) -> Any:
         return (type(x).__name__, _held(x.__func__, inside))
     if isinstance(x, property):
         return ("property", [_held(f, inside) for f in (x.fget, x.fset, x.fdel)])
+    if isinstance(x, Enum):
+        return ("member", x.name, _held(x.value, inside))
     if isinstance(x, type):
         return ("class", _class(x, inside))
     if isinstance(x, (tuple, list)):

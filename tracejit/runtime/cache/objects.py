@@ -14,7 +14,8 @@ import ctypes
 import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, ModuleType
+from enum import Enum
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from tracejit.link.addresses import Address, Recipe, This, resolve
 from tracejit.link.constants import is_versioned, recipe_of
 from tracejit.link.digests import code_digest
 from tracejit.link.finding import Kept
+from tracejit.link.host_sites import host_site
+from tracejit.link.later import later
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.entries.watch import watch
 
@@ -31,6 +34,8 @@ __all__ = ["Describer", "Description", "Finder", "Undescribed"]
 Description = tuple[Any, ...]
 #: Machine code reads constants in vectors.
 _ALIGNMENT = 64
+#: What is not imported for machine code to be loaded.
+_COMPILER = ("tracejit.codegen.", "tracejit.frontend.", "tracejit.ops.", "tracejit.runtime.compile")
 
 
 class Undescribed(Exception):
@@ -75,11 +80,44 @@ def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
     yield from found
 
 
+class _StandIn:
+    """In the place of a transform, whose class is not imported: what a program reads of it."""
+
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def _chain(jitted: Any) -> dict[int, Description]:
+    """By identity, what a compiled function is made of, from the outside to the inside."""
+    found: dict[int, Description] = {}
+    x: Any = jitted.__tracejit__
+    described: Description = ("compiled",)
+    if jitted._transform is not None:
+        given, levels = jitted._transform.arguments[0], []
+        while x is not given:
+            levels.append(x)
+            x = x.function
+        for k, level in enumerate(levels):
+            found[id(level)] = ("stand in", k, len(levels))
+        described = ("given",)
+    while True:
+        found[id(x)] = described
+        for name in ("__tracejit__", "function", "func"):
+            if hasattr(x, name) and not isinstance(x, FunctionType):
+                x, described = getattr(x, name), ("attribute", described, name)
+                break
+        else:
+            return found
+
+
 class Describer:
     """Describes objects for one function, whose roots are given."""
 
-    def __init__(self, roots: Sequence[FunctionType]) -> None:
+    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
         self.roots = roots
+        self._chain = {} if jitted is None else _chain(jitted)
         self._functions: list[tuple[Description, FunctionType]] = [
             (("root", k), f) for k, f in enumerate(roots)
         ]
@@ -94,16 +132,22 @@ class Describer:
         assert isinstance(of, This)
         if of.kind == "bytes":
             return ("bytes", np.ascontiguousarray(of.what).tobytes())
+        if of.kind == "site":
+            targets, retold = of.what
+            told = retold()
+            if told is None:
+                raise Undescribed(f"what {name} calls")
+            return ("recipe", host_site.__module__, "host_site", (targets, told))
         if of.kind == "word":
             watched = of.what.get()
             if watched is None:
                 raise Undescribed("an object that has died")
             return ("word", self.object(watched))
-        return self.object(of.what)
+        return self._called_later(of.what) or self.object(of.what)
 
     def object(self, x: Any) -> Description:
         """A description of an object. Raises Undescribed."""
-        found = self._of_roots(x) or self._of_modules(x)
+        found = self._of_roots(x) or self._chain.get(id(x)) or self._of_modules(x)
         if found is None:
             recipe = recipe_of(x)
             found = None if recipe is None else ("recipe", *recipe)
@@ -112,6 +156,15 @@ class Describer:
         if found is None:
             raise Undescribed(_said(x))
         return found
+
+    def _called_later(self, x: Any) -> Description | None:
+        """What the compiler has programs call: it is found when it is called."""
+        told: Any = None
+        if isinstance(x, MethodType) and hasattr(x.__self__, "retold"):
+            told = x.__self__.retold(x.__name__)
+        elif isinstance(x, FunctionType) and x.__module__.startswith(_COMPILER):
+            told = None if "<" in x.__qualname__ else (x.__module__, x.__qualname__, None)
+        return None if told is None else ("recipe", later.__module__, "later", told)
 
     def namespace(self, x: dict[str, Any]) -> Description:
         """A description of a module's dict. Raises Undescribed."""
@@ -170,11 +223,26 @@ class Describer:
             return self._code(x)
         if isinstance(x, FunctionType) and not is_versioned(x.__module__):
             return self._function(x)
+        if isinstance(x, Enum) and not is_versioned(type(x).__module__):
+            return ("member", self.object(type(x)), x.name)
+        if isinstance(x, (property, staticmethod, classmethod)):
+            return self._descriptor(x)
         if isinstance(x, type) and not is_versioned(x.__module__):
             path = tuple(x.__qualname__.split("."))
             if not any(c is x for c in _found(x.__module__, path)):
                 raise Undescribed(f"the class {x.__qualname__}, which its module does not hold")
             return ("class", x.__module__, path, class_digest(x))
+        return None
+
+    def _descriptor(self, x: Any) -> Description | None:
+        """What a class holds, whose digest tells of it: found by the function inside."""
+        function = _plain(x)
+        name = getattr(function, "__qualname__", "")
+        for owner in _found(getattr(function, "__module__", ""), name.split(".")[:-1]):
+            held = vars(owner) if isinstance(owner, type) else {}
+            for key, value in held.items():
+                if value is x:
+                    return ("held", self.object(owner), key)
         return None
 
     def _function(self, x: FunctionType) -> Description:
@@ -186,11 +254,12 @@ class Describer:
         return described
 
     def _code(self, x: CodeType) -> Description:
-        """Code of a function of a module that is loaded, or inside of one."""
+        """Code inside a root, or of a function of a module that is loaded, or inside of one."""
+        for k, root in enumerate(self.roots):
+            inside = _path_to(x, root.__code__)
+            if inside is not None:
+                return ("inner code", ("root", k), inside)
         path = tuple(x.co_qualname.split("."))
-        for f in self._seen():
-            if f.__code__ is x:
-                break
         modules = dict.fromkeys(
             name
             for name, module in list(sys.modules.items())
@@ -203,6 +272,16 @@ class Describer:
                 if inner is x or getattr(inner, "__code__", None) is x:
                     return ("code by name", module, path, code_digest(x))
         raise Undescribed(f"the code of {x.co_qualname}, which no module holds")
+
+
+def _path_to(x: CodeType, code: CodeType) -> tuple[int, ...] | None:
+    """The numbers of constants that lead from code to code inside of it."""
+    for k, constant in enumerate(code.co_consts):
+        if constant is x:
+            return (k,)
+        if isinstance(constant, CodeType) and (more := _path_to(x, constant)) is not None:
+            return (k, *more)
+    return None
 
 
 def _found(module: str, path: Sequence[str]) -> list[Any]:
@@ -222,10 +301,11 @@ def _said(x: Any) -> str:
 class Finder:
     """Finds what is described, for one function of this process."""
 
-    def __init__(self, roots: Sequence[FunctionType]) -> None:
-        self.roots = roots
+    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
+        self.roots, self.jitted = roots, jitted
+        self._levels: list[_StandIn] = []
         #: What must live as long as the code.
-        self.keep: list[Any] = []
+        self.keep: list[Any] = [self._levels]
 
     def addresses(self, descriptions: Iterable[Description]) -> list[int]:
         """The addresses that code is linked with. Raises LookupError for what is not here."""
@@ -275,11 +355,43 @@ class Finder:
     def _root(self, k: int) -> Any:
         return self.roots[k]
 
+    def _compiled(self) -> Any:
+        return self.jitted.__tracejit__
+
+    def _given(self) -> Any:
+        return self.jitted._transform.arguments[0]
+
+    def _attribute(self, parent: Description, name: str) -> Any:
+        return getattr(self.object(parent), name)
+
+    def _stand_in(self, level: int, count: int) -> Any:
+        if not self._levels:
+            inner = self._given()
+            for _ in range(count):
+                inner = _StandIn(inner)
+                self._levels.insert(0, inner)
+        return self._levels[level]
+
     def _globals(self, function: Description) -> Any:
         return self.object(function).__globals__
 
     def _code(self, function: Description) -> Any:
         return self.object(function).__code__
+
+    def _inner_code(self, function: Description, path: Sequence[int]) -> Any:
+        code = self.object(function).__code__
+        for k in path:
+            code = code.co_consts[k]
+        return code
+
+    def _member(self, cls: Description, name: str) -> Any:
+        return getattr(self.object(cls), name)
+
+    def _held(self, cls: Description, name: str) -> Any:
+        found = vars(self.object(cls)).get(name)
+        if found is None:
+            raise LookupError(f"a class holds no {name}")
+        return found
 
     def _cell(self, function: Description, k: int) -> Any:
         return (self.object(function).__closure__ or ())[k]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile
 
-__all__ = ["lower_call", "specialize_call"]
+__all__ = ["Choose", "lower_call", "lower_chosen", "specialize_call"]
 
 #: Codes of what lists of arrays cannot do, and lists of Python's own elements may.
 _SHARED = ("TJ001", "TJ002", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
@@ -41,10 +41,22 @@ _VALUE = ("TJ001", "TJ015")
 _STEPS = ("TJ011", "TJ017", "TJ018", "TJ022", "TJ029")
 
 
+#: What a trace assumes of the leaves of its arguments.
+Choose: TypeAlias = Callable[[Sequence[Any]], Specialization]
+
+
 def _trace(
-    self: Any, structure: Any, history: History, call: Call, tree: Any
+    self: Any,
+    structure: Any,
+    history: History,
+    call: Call,
+    tree: Any,
+    choose: Choose | None = None,
 ) -> tuple[Traced, Specialization]:
-    """Trace with numbers traced; where the trace needs their values, once more with constants."""
+    """Trace with numbers traced; where the trace needs their values, once more with constants.
+
+    With `choose` it assumes what that says, each time anew, and nothing else.
+    """
 
     leaves, learned = call.leaves, self._learned
     samples = leaves if self._device is None else self._device.samples(leaves)
@@ -54,7 +66,10 @@ def _trace(
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
-        chosen = specialize(leaves, history, scalars_static=scalars_static)
+        if choose is None:
+            chosen = specialize(leaves, history, scalars_static=scalars_static)
+        else:
+            chosen = choose(leaves)
         function = self.__tracejit__
         # An attempt that fails has read lists of arrays otherwise: what it saw says nothing.
         captured = {name: list(shapes) for name, shapes in self._captured.items()}
@@ -132,7 +147,7 @@ def _trace(
     except TraceError as e:
         kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
         numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
-        if e.code not in (*_VALUE, *_STEPS) or not numbers:
+        if choose is not None or e.code not in (*_VALUE, *_STEPS) or not numbers:
             raise
         error = e
     try:
@@ -358,19 +373,36 @@ def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> 
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
+    traced = _traced(self, args, kwargs)
+    if device is None:
+        return Lowered(traced, threads=self._options.threads, devices=self._options.devices)
+    from tracejit.runtime.device.inspection import Inspection
+
+    return Lowered(traced, Inspection())
+
+
+@room
+def lower_chosen(self: Any, args: Any, kwargs: Any, choose: Choose) -> Lowered:
+    """The stages of a compile for these arguments that assumes of their leaves what `choose` says.
+
+    Raises as `lower_call` does, also where the program needs the value of a number.
+    """
+    return Lowered(_traced(self, args, kwargs, choose), threads=self._options.threads)
+
+
+def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> Traced:
     bound = self._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, tree = flatten(bound.args, bound.kwargs)
     for x in leaves:
         leaf_key(x)
 
     class _Fresh:
-        scalars_static = sizes_static = False
+        scalars_static = False
+        # What is chosen says nothing of arrays from outside: they are as they are now.
+        sizes_static = choose is not None
         variants = ()
         spent: ClassVar[list[int]] = [0]
 
-    traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
-    if device is None:
-        return Lowered(traced, threads=self._options.threads, devices=self._options.devices)
-    from tracejit.runtime.device.inspection import Inspection
-
-    return Lowered(traced, Inspection())
+    call = Call(leaves, (bound.args, bound.kwargs))
+    traced, _ = _trace(self, _Fresh(), History(), call, tree, choose)
+    return traced

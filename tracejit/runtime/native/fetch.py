@@ -59,6 +59,8 @@ class Fetcher:
         self._borrowed: dict[Source, str] = {}
         self._containers: dict[Source, SequenceLeaf | DictLeaf] = {}
         self._values = ""
+        #: The names of the words of watched objects, by their addresses.
+        self._words: dict[int, str] = {}
         self._late: list[tuple[str, str, Callable[[], None]]] = []
 
     # Misses --------------------------------------------------------------------------------------
@@ -212,9 +214,8 @@ class Fetcher:
 
     def watched(self, watched: Watched) -> str:
         """A watched object, or null where it has died."""
-        word = self.text.address(
-            f"word{watched.address:x}", Address(watched.address, This("word", watched))
-        )
+        name = self._words.setdefault(watched.address, f"word{len(self._words)}")
+        word = self.text.address(name, Address(watched.address, This("word", watched)))
         return self.text.op(f"load ptr, ptr {word}")
 
     def lookup(self, source: Source) -> str:

@@ -87,7 +87,7 @@ class FunctionText:
 
     def word(self, value: int) -> str:
         """A new word of memory that is the function's own, with a value at first."""
-        symbol = f"{self.name}.{self.fresh('word')}"
+        symbol = f"{self.name}.{self.fresh('version')}"
         self._declarations[symbol] = f'@"{symbol}" = internal global i64 {value}'
         return f'@"{symbol}"'
 

@@ -21,13 +21,15 @@ import numpy as np
 
 from tracejit.codegen.program.host.arrays import Staying, byte_strides, reader, scalar_at
 from tracejit.codegen.program.host.functions import make_function, settle, ufunc_of
-from tracejit.codegen.support.host_call_text import HostSite
-from tracejit.codegen.support.quiet import quietly
+from tracejit.codegen.program.host.retelling import retold
 from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node, attr_sizes
 from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
 from tracejit.lazy_dataclass import dataclass
+from tracejit.link.host_sites import HostSite
+from tracejit.link.later import Retold
+from tracejit.link.quiet import quietly
 from tracejit.locks import long_lock
 
 __all__ = ["PATIENCE", "HostCallSite", "slot_count"]
@@ -93,6 +95,10 @@ class HostCallSite:
         self._preparing = long_lock()
         #: How many calls there have been in a row for the sizes of the layout.
         self._seen = 0
+
+    def retold(self, method: str) -> Retold | None:
+        """How another process finds a method of such a site; None where it cannot."""
+        return retold("host", method, self.node, self.strides)
 
     def run(self, slots: int) -> tuple[np.ndarray[Any, Any], ...] | None:
         """Evaluate the op for the operands that the slots point to, and write its scalars there.

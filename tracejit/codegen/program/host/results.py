@@ -140,7 +140,7 @@ def _save_state(e: ProgramContext, node: Node, slots: str) -> None:
 def _call(e: ProgramContext, site: HostCallSite, slots: str) -> None:
     name, general = e.fresh("site"), site.run
     e.keep += [site, general]
-    e.symbols[name] = site.native.begin(general)
+    e.symbols[name] = site.native.begin(general, lambda: site.retold("run"))
     e.module.add_global(name, "external global i64")
     _declare(e, "tj_host", "i64", ["ptr", "ptr", "ptr"])
     status = e.fb.emit(f"call i64 @tj_host(ptr @{name}, ptr {slots}, ptr {e.held})")

@@ -12,13 +12,13 @@ from tracejit.codegen.support.bit_generators import pcg64_functions
 from tracejit.codegen.support.mersenne_twister import twister_offset
 from tracejit.codegen.support.random_functions import (
     bits_offset,
-    random_address,
 )
 from tracejit.ir.dims import Dim, prod, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
 from tracejit.lazy_dataclass import dataclass
+from tracejit.link.random_functions import random_address
 from tracejit.ops.host.random import DRAW, MODULES, module_stream
 
 __all__ = ["BAD", "Distribution", "Draw", "Parameter"]

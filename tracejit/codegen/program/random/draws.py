@@ -21,14 +21,16 @@ from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
     gauss_offset,
-    seeding_parts,
+    seeding_origin,
     stream_parts,
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
 from tracejit.lazy_dataclass import dataclass
+from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address, python_address
+from tracejit.link.random_functions import bits_function
 from tracejit.ops.host.random import DRAW, DRAWN, MODULES, module_stream
 
 __all__ = ["emit_draw"]
@@ -102,8 +104,13 @@ def _emit_seed(e: ProgramContext, node: Node) -> bool:
     """The code of a RandomState's `seed` of an int."""
     (_, kind), _, _, (_, *args), (_, *items) = node.attrs["arguments"]
     cls = type(module_stream(kind)).__name__ if kind in MODULES else kind
-    parts, origin, gauss = stream_parts(cls), seeding_parts(), gauss_offset()
-    if cls != "RandomState" or len(args) != 1 or items or not (parts and origin and gauss):
+    parts, origin, gauss = stream_parts(cls), seeding_origin(), gauss_offset()
+    if (
+        cls != "RandomState"
+        or len(args) != 1
+        or items
+        or not (parts and origin is not None and gauss)
+    ):
         return False
     draw = _NumPyDraw(e, node, cls, "seed", args, {}, node.outputs[0], None, node.inputs[1:])
     seed, fb = draw._integer(args[0]), e.fb
@@ -113,9 +120,11 @@ def _emit_seed(e: ProgramContext, node: Node) -> bool:
     bits, owner = draw._stream(parts[0]), draw._stream(parts[1])
     # Of another bit generator the seed is NumPy's.
     function = fb.emit(f"load i64, ptr {fb.emit(f'getelementptr i8, ptr {bits}, i64 8')}")
-    draw._check(f"icmp ne i64 {function}, {origin[1]}")
+    e.module.add_global("tj_mt19937", "external global i8")
+    e.symbols["tj_mt19937"] = bits_function("MT19937", 0)
+    draw._check(f"icmp ne i64 {function}, ptrtoint (ptr @tj_mt19937 to i64)")
     words, made = fb.emit(f"load ptr, ptr {bits}"), fb.emit(f"load ptr, ptr {owner}")
-    place = fb.emit(f"getelementptr i8, ptr {made}, i64 {origin[0]}")
+    place = fb.emit(f"getelementptr i8, ptr {made}, i64 {origin}")
     for name, (result, parameters) in PYTHON_API.items():
         if name in ("PyGILState_Ensure", "PyGILState_Release", "Py_DecRef"):
             e.module.declare(name, result, parameters)
@@ -123,7 +132,7 @@ def _emit_seed(e: ProgramContext, node: Node) -> bool:
     e.module.declare("Py_IncRef", "void", ["ptr"])
     e.symbols["Py_IncRef"] = python_address("Py_IncRef")
     e.module.add_global("_Py_NoneStruct", "external global i8")
-    e.symbols["_Py_NoneStruct"] = id(None)
+    e.symbols["_Py_NoneStruct"] = address_of(None)
     draw._helper("tj_legacy_seed", lambda: TEXTS["tj_legacy_seed"])
     given = f"ptr {draw._stream(gauss)}, ptr {place}, ptr {words}, i64 {seed}"
     fb.line(f"call void @tj_legacy_seed({given})")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.support.bit_generators import pcg64_functions
 from tracejit.codegen.support.pcg64_seeds import is_known, seeded
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.link.random_functions import bits_function
 from tracejit.ops.host.random import START
 
 __all__ = ["begin_words", "emit_start", "end_words"]
@@ -42,8 +42,7 @@ def emit_start(e: ProgramContext, node: Node) -> bool:
 
 def begin_words(e: ProgramContext, words: str) -> str:
     """The pointer to a `bitgen_t` that goes on from these words."""
-    functions, fb = pcg64_functions(), e.fb
-    assert functions is not None
+    fb = e.fb
     if e.own_stream is None:
         e.own_stream = fb.alloca(f"[{_WORDS} x i64]", 16)
     for k, half in enumerate(_HALVES):
@@ -53,9 +52,9 @@ def begin_words(e: ProgramContext, words: str) -> str:
     _store(e, _STATE, fb.emit(f"ptrtoint ptr {e.own_stream} to i64"))
     _store(e, _STATE + 1, both)
     _store(e, _BITS, fb.emit(f"ptrtoint ptr {_at(e, e.own_stream, _STATE)} to i64"))
-    for k, (name, address) in enumerate(zip(_NAMES, functions, strict=True)):
+    for k, name in enumerate(_NAMES):
         e.module.add_global(name, "external global i8")
-        e.symbols[name] = address
+        e.symbols[name] = bits_function("PCG64", k)
         _store(e, _BITS + 1 + k, f"ptrtoint (ptr @{name} to i64)")
     return _at(e, e.own_stream, _BITS)
 

@@ -10,6 +10,7 @@ from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS,
 from tracejit.ir.graph import Node
 from tracejit.ir.types import dtype_name, dtype_of
 from tracejit.lazy_dataclass import dataclass
+from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address, python_address
 
 __all__ = ["emit_python_draw"]
@@ -121,7 +122,7 @@ class _PythonDraw(Draw):
                 module.declare(function, result, parameters)
                 self.e.symbols[function] = python_address(function)
             module.add_global("_Py_NoneStruct", "external global i8")
-            self.e.symbols["_Py_NoneStruct"] = id(None)
+            self.e.symbols["_Py_NoneStruct"] = address_of(None)
         for text in dict.fromkeys(needed):
             self._helper(text, lambda text=text: TWISTER_TEXTS[text])  # type: ignore[misc]
         return f"@{name}"

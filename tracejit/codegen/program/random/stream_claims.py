@@ -19,6 +19,7 @@ from tracejit.codegen.support.random_functions import (
     stream_parts,
 )
 from tracejit.ir.graph import Node, Value
+from tracejit.link.addresses import address_of
 from tracejit.link.finding import python_address
 from tracejit.ops.host.random import DRAWN, MODULES, HostDraw, module_stream
 
@@ -205,7 +206,7 @@ def stream_of(e: ProgramContext, node: Node) -> tuple[Value | str, str, str]:
     if kind in MODULES:
         stream, name = module_stream(kind), f"tj_stream_{MODULES.index(kind)}"
         e.module.add_global(name, "external global i8")
-        e.symbols[name] = id(stream)
+        e.symbols[name] = address_of(stream)
         e.keep.append(stream)
         return kind, f"ptrtoint (ptr @{name} to i64)", type(stream).__name__
     (address,) = e.registers(e.scalars[node.inputs[1]])
@@ -285,7 +286,7 @@ def _claim(e: ProgramContext, address: str, cls: str) -> str:
         ("_Py_FalseStruct", False),
     ):
         e.module.add_global(name, "external global i8")
-        e.symbols[name] = id(obj)
+        e.symbols[name] = address_of(obj)
         e.keep.append(obj)
     given = ", ".join(f"i64 {x}" for x in (address, *parts))
     claim = _helper(e, "tj_claim", _CLAIM_TWISTER if e.claims_python else _CLAIM)

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["quiet_state", "quietly"]
+from tracejit.link.addresses import Address, Recipe
+from tracejit.link.finding import Kept
+
+__all__ = ["quiet_address", "quiet_object", "quiet_state", "quietly"]
 
 
 def _state() -> tuple[ContextVar[Any], Any] | None:
@@ -31,6 +34,18 @@ def _state() -> tuple[ContextVar[Any], Any] | None:
 
 
 _STATE = _state()
+
+
+def quiet_object() -> Kept:
+    """What NumPy keeps where all errors are ignored. Raises LookupError where it is elsewhere."""
+    if _STATE is None:
+        raise LookupError("NumPy keeps its floating-point error state elsewhere")
+    return Kept(id(_STATE[1]), _STATE[1])
+
+
+def quiet_address() -> Address:
+    """Its address."""
+    return Address(quiet_object().address, Recipe(__name__, "quiet_object", ()))
 
 
 class _Quietly:

@@ -1,0 +1,68 @@
+"""Sites of nodes that call Python, told to other processes: the node itself, as bytes.
+
+What a node says of objects of this process, by their numbers, has no meaning in another one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node
+from tracejit.link.constants import is_versioned
+from tracejit.link.later import Retold
+
+__all__ = ["retold", "site_method"]
+
+_Strides = Sequence[tuple[Dim, ...] | None]
+#: Where the classes of sites are, by kinds.
+_CLASSES = {
+    "host": ("tracejit.codegen.program.host.calls", "HostCallSite"),
+    "print": ("tracejit.codegen.program.effects", "Print"),
+    "raise": ("tracejit.codegen.program.effects", "Raise"),
+}
+
+
+class _OfThisProcess(Exception):
+    """A node means an object of this process."""
+
+
+def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | None:
+    """How a method of a site is found elsewhere; None where the node means something that is not
+    there."""
+    path = node.attrs.get("function")
+    if "file" in node.attrs or isinstance(path, str) and not is_versioned(path.partition(":")[0]):
+        return None
+    if node.op.name == "host_draw":
+        return None  # It goes on with a stream of this process.
+    try:
+        attrs = {name: _unnumbered(x) for name, x in node.attrs.items()}
+        told = Node(node.op, node.inputs, attrs, node.outputs, node.regions, node.binds, node.where)
+        return __name__, "site_method", (kind, method, pickle.dumps((told, tuple(strides))))
+    except (_OfThisProcess, pickle.PicklingError, AttributeError, TypeError):
+        return None
+
+
+def _unnumbered(x: Any) -> Any:
+    """An attribute in which classes are known by their names alone. Raises _OfThisProcess."""
+    if type(x) is not tuple:
+        return x
+    match x:
+        case ("object", int()):
+            raise _OfThisProcess
+        case ("call", str(path), int(), made, named):
+            return ("call", path, 0, _unnumbered(made), _unnumbered(named))
+    return tuple([_unnumbered(item) for item in x])
+
+
+def site_method(kind: str, method: str, data: bytes) -> Callable[..., Any]:
+    """A method of a site that is made anew."""
+    importlib.import_module("tracejit.ops")  # fills the registry
+    module, name = _CLASSES[kind]
+    node, strides = pickle.loads(data)
+    site = getattr(importlib.import_module(module), name)(node, strides)
+    found: Callable[..., Any] = getattr(site, method)
+    return found
