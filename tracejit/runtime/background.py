@@ -7,14 +7,16 @@ run the program: it traces it, which changes nothing.
 
 from __future__ import annotations
 
-import concurrent.futures
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracejit import config
 from tracejit.locks import in_child, short_lock
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 __all__ = ["begin", "finish", "is_on"]
 
@@ -54,6 +56,8 @@ def begin(jitted: Any, kind: Any, given: Any, compile_for: Callable[[Any, Any], 
 
     with _LOCK:
         if not _POOL:
+            import concurrent.futures
+
             _POOL.append(concurrent.futures.ThreadPoolExecutor(_WORKERS, "tracejit"))
         try:
             _PENDING[key] = _POOL[0].submit(work)
@@ -66,7 +70,10 @@ def finish(jitted: Any) -> None:
     """Wait until no compile of a function is under way. Raises nothing that a compile raises."""
     with _LOCK:
         found = [future for (owner, _), future in _PENDING.items() if owner == id(jitted)]
-    concurrent.futures.wait(found)
+    if found:
+        import concurrent.futures
+
+        concurrent.futures.wait(found)
 
 
 def _copied(x: Any) -> Any:

@@ -12,15 +12,14 @@ time.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tracejit import config
-from tracejit.codegen.llvm.debug_info import assembly_places
+from tracejit.codegen.llvm import api
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
@@ -88,18 +87,11 @@ class HostTarget:
         return self.own_bits and self.is_x86 and "avx512f" in self.features
 
 
-def _llvm() -> Any:
-    import llvmlite.binding as llvm
-
-    return llvm
-
-
 @once
 def host_target() -> HostTarget:
     """The host's triple, CPU, features and the register width that kernels should use."""
-    llvm = _llvm()
-    triple = llvm.get_process_triple()
-    features = frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+    triple, cpu, present = api.host()
+    features = frozenset(name for name, on in present.items() if on)
     is_x86 = triple.startswith(("x86_64", "amd64"))
     if is_x86 and {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
         vector_bits = 512
@@ -110,7 +102,7 @@ def host_target() -> HostTarget:
     is_arm = triple.startswith(("aarch64", "arm64"))
     return HostTarget(
         triple=triple,
-        cpu=llvm.get_host_cpu_name(),
+        cpu=cpu,
         features=features,
         vector_bits=vector_bits,
         has_fma=is_arm or "fma" in features,
@@ -126,63 +118,56 @@ _JIT_LINK = sys.platform != "win32"
 class _Compiler:
     """The target machines of one processor, and the passes for it.
 
-    All that it holds the process keeps for good: code that a library has linked may need it.
+    All of them the process keeps for good: code that a library has linked may need it.
     """
 
     def __init__(self, cpu: str, features: str) -> None:
-        from tracejit.codegen.llvm import api as llvm_api
-
-        llvm, self.api = _llvm(), llvm_api
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        llvm.initialize_native_asmparser()
         self._cpu, self._features = cpu, features
         self.machine = self._machine(2)
-        self.glue_machine = self._machine(0)
-        self.triple = self.machine.triple
-        self.layout = str(self.machine.target_data)
-        self.builder = llvm.create_pass_builder(
-            self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
-        )
-        self.cleaner = llvm.create_new_function_pass_manager()
-        self.cleaner.add_simplify_cfg_pass()
-        options = llvm.create_pipeline_tuning_options(speed_level=_LOOP_LEVEL)
-        options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
-        self.loop_builder = llvm.create_pass_builder(self.machine, options)
-        builders = (self.builder, self.cleaner, self.loop_builder)
-        for kept in (self.machine, self.glue_machine, *builders):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        self.triple = api.machine_triple(self.machine)
+        self.layout = api.data_layout(self.machine)
 
-    def _machine(self, opt: int) -> Any:
-        llvm = _llvm()
-        model = {"reloc": "pic", "codemodel": "small"} if _JIT_LINK else {"codemodel": "jitdefault"}
-        return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-            cpu=self._cpu, features=self._features, opt=opt, jit=True, **model
-        )
+    def _machine(self, level: int) -> int:
+        models = ("pic", "small") if _JIT_LINK else ("default", "jitdefault")
+        return api.create_machine(self._cpu, self._features, level, *models)
 
     @once_computed
-    def jit(self) -> Any:
-        """The ORC JIT, which takes possession of the machine that it is given."""
-        made = _llvm().create_lljit_compiler(
-            self._machine(2), use_jit_link=_JIT_LINK, suppress_errors=True
-        )
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
-        return made
+    def glue_machine(self) -> int:
+        """The machine of fast instruction selection."""
+        return self._machine(0)
 
-    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[Any], _T]) -> _T:
+    @once_computed
+    def jit(self) -> int:
+        """The JIT that links what this package's own linker does not."""
+        return api.create_jit(self._machine(2), _JIT_LINK)
+
+    @once_computed
+    def builder(self) -> int:
+        """The builder for `cleaner`."""
+        return api.create_pass_builder(self.machine)
+
+    @once_computed
+    def cleaner(self) -> int:
+        """The passes that every kernel goes through."""
+        return api.create_simplifier()
+
+    @once_computed
+    def loop_builder(self) -> int:
+        """The builder for modules with loops over single elements."""
+        return api.create_pass_builder(self.machine, loops=True)
+
+    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[int], _T]) -> _T:
         """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
 
-        def simplified(module: Any) -> _T:
+        def simplified(module: int) -> _T:
             if simplifycfg:
-                for function in module.functions:
-                    if not function.is_declaration:
-                        self.cleaner.run(function, self.builder)
+                api.simplify(module, self.cleaner, self.builder)
                 if '"tracejit-loops"' in ir_text:
-                    self.api.optimize(module, self.loop_builder, _LOOP_LEVEL)
+                    api.optimize(module, self.loop_builder, _LOOP_LEVEL)
             return use(module)
 
         try:
-            return self.api.with_module(ir_text, self.triple, self.layout, simplified)
+            return api.with_module(ir_text, self.triple, self.layout, simplified)
         except RuntimeError as error:
             raise CompileError(f"invalid LLVM IR: {error}") from error
 
@@ -192,8 +177,9 @@ def _compiler(target: HostTarget | None = None) -> _Compiler:
     """That of the host, or of all processors with the name of a target."""
     if target is not None:
         return _Compiler(target.cpu, "")
-    llvm = _llvm()
-    return _Compiler(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    _, cpu, present = api.host()
+    flags = (f"{'-+'[on]}{name}" for name, on in sorted(present.items()))
+    return _Compiler(cpu, ",".join(flags))
 
 
 class Library:
@@ -231,8 +217,8 @@ def _emit(
     compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine
 
-    def machine_code(module: Any) -> bytes:
-        made: bytes = compiler.api.machine_code(machine, module)
+    def machine_code(module: int) -> bytes:
+        made: bytes = api.machine_code(machine, module)
         return made
 
     return compiler.with_module(ir_text, simplifycfg and not glue, machine_code)
@@ -324,10 +310,10 @@ def _linked(
     compiler = _compiler()
     c_address("exp")  # What else there is of the kind becomes visible to the JIT's search.
     try:
-        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
+        tracker, addresses = api.link(compiler.jit, name, objects, symbols, list(exports))
     except RuntimeError as error:
         raise CompileError(f"cannot link: {error}") from error
-    return handle(lambda: compiler.api.unload(tracker)), addresses
+    return handle(lambda: api.unload(tracker)), addresses
 
 
 def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -> bytes:
@@ -356,10 +342,13 @@ def located_assembly(
     """The lines of the host's assembly, each with its (file, line) where the text has debug
     metadata. Raises CompileError if LLVM refuses the text.
     """
+
+    from tracejit.codegen.llvm.debug_info import assembly_places
+
     compiler = _compiler()
 
-    def emit(module: Any) -> str:
-        code: bytes = compiler.api.machine_code(compiler.machine, module, assembly=True)
+    def emit(module: int) -> str:
+        code: bytes = api.machine_code(compiler.machine, module, assembly=True)
         return code.decode()
 
     return [
@@ -373,4 +362,4 @@ def optimized_text(ir_text: str) -> str:
     """LLVM text after the passes that `compile_module` runs: what the machine code is made from."""
     compiler = _compiler()
     parts = _parts(ir_text)
-    return "\n".join(compiler.with_module(p, True, compiler.api.print_module) for p in parts)
+    return "\n".join(compiler.with_module(p, True, api.print_module) for p in parts)

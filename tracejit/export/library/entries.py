@@ -22,7 +22,7 @@ from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import ArrayType, Type, dtype_name
-from tracejit.passes.partition.pieces import is_placed
+from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,

@@ -26,7 +26,6 @@ the way. Both mean that the call is to be run eagerly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
@@ -48,6 +47,7 @@ from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
 from tracejit.ir.types import PyScalar
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Store", "TracedResult", "trace_function"]
 

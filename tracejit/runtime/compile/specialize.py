@@ -12,20 +12,16 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
-from tracejit.frontend.containers.tables import Tabled, fits_table
-from tracejit.frontend.control.recursion import Recursive
-from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.restarts import Recursive, Refused, Tabled
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.ops.host.exchange import HostExchange
-from tracejit.passes.partition.pieces import is_placed
+from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime.cache.recall import seen
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
-from tracejit.runtime.compile.placed import placed_variant
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -105,6 +101,8 @@ def _trace(
             learned.recursive.add(e.callee)
             return attempt(scalars_static)
         except Tabled as e:
+            from tracejit.frontend.containers.tables import fits_table
+
             if (e.site, e.forms) in tabled or not fits_table(
                 e.forms, set if e.forms[1] is None else dict
             ):
@@ -321,7 +319,7 @@ def _compile_watched(
     spinner.stage = "program"
     host = lowered.program.host_nodes
     # What is exchanged with other processes is as compiled as it can be.
-    by_numpy = [node for node in host if not isinstance(node.op, HostExchange)]
+    by_numpy = [node for node in host if node.op.name != "host_exchange"]
     if self._options.strict and by_numpy:
         where, why = host_lines(by_numpy, traced.notes)[0]
         raise TraceError("TJ002" if "function" in by_numpy[0].attrs else "TJ004", why, where)
@@ -358,6 +356,9 @@ def _placed(
     self: Any, traced: Traced, tree: Any, reason: str, text: str, start: float
 ) -> tuple[Variant, Compile]:
     """A variant whose program runs on several devices."""
+
+    from tracejit.runtime.compile.placed import placed_variant
+
     variant = placed_variant(traced, tree, self._options.devices)
     end = time.perf_counter()
     lines = compiled_lines(traced.graph, traced.notes, (), (), user_line())
