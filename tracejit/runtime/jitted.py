@@ -164,6 +164,18 @@ class Jitted(JitBase):
             self._describe()
         return self._function
 
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, by the name that `inspect` asks for."""
+        _ = self.__tracejit__  # What is made now is described now.
+        if "__wrapped__" not in vars(self):
+            raise AttributeError("__wrapped__")
+        return vars(self)["__wrapped__"]
+
+    @__wrapped__.setter
+    def __wrapped__(self, function: Any) -> None:
+        vars(self)["__wrapped__"] = function
+
     def _describe(self) -> None:
         """Take over what describes the function."""
         functools.update_wrapper(self, self.__tracejit__)
