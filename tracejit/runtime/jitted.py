@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
-from tracejit.originals import originals
+from tracejit.originals import import_compiler
 from tracejit.runtime.cache.recall import recall
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
@@ -39,13 +39,6 @@ _IMPLICIT = {
     "__init_subclass__": classmethod,
     "__new__": staticmethod,
 }
-#: What imports the rest of the compiler, which a compile otherwise imports as it needs it.
-_COMPILER = (
-    "tracejit.runtime.compile.specialize",
-    "tracejit.transforms.api.gradient",
-    "tracejit.transforms.api.products",
-    "tracejit.transforms.api.vmap",
-)
 _PREPARING = short_lock()
 
 
@@ -67,12 +60,8 @@ class Transform(NamedTuple):
 @once
 def _dispatch() -> Any:
     """The dispatcher, which needs the whole compiler."""
-    with originals() as others:
-        if others:
-            # Nothing of the compiler may take what is there now for what a library holds.
-            for name in _COMPILER:
-                importlib.import_module(name)
-        return importlib.import_module("tracejit.runtime.dispatch")
+    import_compiler()
+    return importlib.import_module("tracejit.runtime.dispatch")
 
 
 def _of_function(name: str) -> property:
