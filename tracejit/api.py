@@ -236,7 +236,7 @@ def grad(
     derivative of an operation is not known.
     """
     return _transformed(
-        "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
+        "gradient", "Gradient", "grad", function, argnums, argnames, has_aux, False, sparse_rows
     )
 
 
@@ -272,9 +272,8 @@ def value_and_grad(
 
     Raises as `grad`.
     """
-    return _transformed(
-        "gradient", "Gradient", function, argnums, argnames, has_aux, True, sparse_rows
-    )
+    given = function, argnums, argnames, has_aux, True, sparse_rows
+    return _transformed("gradient", "Gradient", "value_and_grad", *given)
 
 
 def jvp(
@@ -347,8 +346,10 @@ def jacobian(
 
     Raises TypeError for arguments and results that have no derivative, ValueError for another mode.
     """
+    if mode not in ("forward", "reverse"):
+        raise ValueError(f"jacobian: mode is 'forward' or 'reverse', not {mode!r}")
     made: Compiled[P, Any] = _transformed(
-        "jacobian", "Jacobian", function, argnums, mode, holomorphic, has_aux
+        "jacobian", "Jacobian", "jacobian", function, argnums, mode, holomorphic, has_aux
     )
     return made
 
@@ -361,11 +362,8 @@ def hessian(
 
     For an argument of shape A it has the shape (*A, *A). Raises as `jacobian`.
     """
-    from tracejit.transforms.api.jacobian import Jacobian
-
-    inner = Jacobian(function, argnums, "reverse", holomorphic)
     made: Compiled[P, Any] = _transformed(
-        "jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False, "hessian"
+        "jacobian", "hessian", "hessian", function, argnums, holomorphic
     )
     return made
 
@@ -377,7 +375,7 @@ def hvp(function: Callable[..., Any], argnums: int = 0) -> Compiled[..., Any]:
     `hvp(f)(x, v)` is `hessian(f)(x)` times v, without the matrix: the arguments of `function`, then
     the direction, of the structure and shapes of the argument `argnums`. Raises as `grad`.
     """
-    made: Compiled[..., Any] = _transformed("jacobian", "HessianProduct", function, argnums)
+    made: Compiled[..., Any] = _transformed("jacobian", "HessianProduct", "hvp", function, argnums)
     return made
 
 
@@ -401,7 +399,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    made: Compiled[..., Any] = _transformed("vmap", "Vmap", function, axes, out_axes)
+    made: Compiled[..., Any] = _transformed("vmap", "Vmap", "vmap", function, axes, out_axes)
     return made
 
 
@@ -485,12 +483,22 @@ def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
     return CustomJvp(function)
 
 
-def _transformed(module: str, name: str, *args: Any) -> Any:
-    """A compiled function that a class of `tracejit.transforms` makes."""
-    from tracejit.runtime.jitted import Jitted
+def _transformed(module: str, cls: str, name: str, *args: Any) -> Any:
+    """A compiled function that a class of `tracejit.transforms` makes, called after `name`."""
+    from tracejit.runtime.jitted import Jitted, Transform
 
-    found = importlib.import_module(f"tracejit.transforms.api.{module}")
-    return Jitted(getattr(found, name)(*args))
+    function, *given = args
+    transform = Transform(module, cls, args, name)
+    if callable(function) and all(map(_is_plain, given)):
+        return Jitted.of_transform(transform)
+    # What is wrong with the arguments is said at once.
+    return Jitted(transform.made())
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
+    return x is None or type(x) in (bool, int) or type(x) is str
 
 
 def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -506,11 +514,13 @@ def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., 
         made = {}
         vars(function)["__tracejit_jvp__"] = weakref.ref(function), made
     if has_aux not in made:
-        made[has_aux] = _transformed("products", "Jvp", function, has_aux)
+        made[has_aux] = _transformed("products", "Jvp", "jvp", function, has_aux)
     compiled: Callable[..., Any] = made[has_aux]
     return compiled
 
 
 @functools.cache
 def _jvp_of_any(has_aux: bool) -> Any:
-    return _transformed("products", "JvpOfAny", has_aux)
+    from tracejit.runtime.jitted import Jitted, Transform
+
+    return Jitted(Transform("products", "JvpOfAny", (has_aux,), "jvp").made())

@@ -9,6 +9,8 @@
 - TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
 - TRACEJIT_DEVICE=cuda, or cuda-sim: where decorated functions run that do not say it themselves.
 - `config.set_num_threads(n)`, or TRACEJIT_NUM_THREADS: how many threads share a long kernel.
+- `config.set_background(True)`, or TRACEJIT_BACKGROUND=1: compiles are made in other threads, and
+  calls run as plain Python meanwhile.
 - TRACEJIT_CUDA_GRAPHS=1: loops whose conditions a GPU computes are run by the GPU alone.
 """
 
@@ -29,6 +31,7 @@ from tracejit.spelling import no_such
 
 __all__ = [
     "DEVICES",
+    "background",
     "cuda_graphs",
     "device",
     "dump_dir",
@@ -42,6 +45,7 @@ __all__ = [
     "on_fallback",
     "profiler",
     "profiling",
+    "set_background",
     "set_num_threads",
     "thread_word",
     "traceback",
@@ -67,6 +71,8 @@ DEVICES = ("cpu", "cuda", "cuda-sim")
 _threads = array("q", [0])
 #: Such words of functions with a number of their own, by it.
 _fixed_threads: dict[int, array[int]] = {}
+#: Whether compiles are made in other threads.
+_background = [os.environ.get("TRACEJIT_BACKGROUND", "") not in ("", "0")]
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
 
 
@@ -157,6 +163,18 @@ def set_num_threads(n: int) -> None:
     if n < 1:
         raise ValueError(f"there is at least one thread, not {n}")
     _threads[0] = n
+
+
+def background() -> bool:
+    """Whether compiles are made in other threads: by `set_background`, or TRACEJIT_BACKGROUND=1."""
+    return bool(_background[0])
+
+
+def set_background(on: bool) -> None:
+    """Make compiles in other threads from now on, or not: the calls that need them, and those that
+    come before there is code, run as plain Python. `f.report()` waits for the compiles of `f`.
+    """
+    _background[0] = on
 
 
 def thread_word(n: int | None = None) -> int:

@@ -21,8 +21,8 @@ import tracejit
 from tests.support.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
 from tracejit.frontend.capture.captured import Call, Learned
-from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.restarts import Recursive
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
 from tracejit.ops.control.effects import RaiseError

@@ -9,7 +9,7 @@ The fence of a block says what it is:
 - `console`: `$ tracejit ...` and what the command prints.
 - `sh`: commands that are not run; each must be one that there is.
 - `text step.graph`: kept as that file; `text` without a name is a drawing or a quotation.
-- `with-torch`, or another package: run where that is installed.
+- `with-torch`, or another package, or `with-cc`, a program: run where that is installed.
 - `no-run` after any of them: not run, for a reason that the page gives.
 
 `...` in what is printed stands for anything, and times in milliseconds are not compared. Every page
@@ -28,6 +28,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import textwrap
@@ -121,7 +122,8 @@ class Run:
 
     def _run(self, block: Block) -> None:
         needed = [w.removeprefix("with-") for w in block.words if w.startswith("with-")]
-        if "no-run" in block.words or not all(map(importlib.util.find_spec, needed)):
+        there = all(importlib.util.find_spec(x) or shutil.which(x) for x in needed)
+        if "no-run" in block.words or not there:
             return
         if block.file:
             (self.folder / block.file).write_text(block.text, encoding="utf-8")

@@ -40,7 +40,7 @@ class _Numpy:
     def __getattr__(self, name: str) -> Any:
         f = getattr(np, name)
         try:
-            creates = f in CREATORS
+            creates = f in HANDLERS and f in CREATORS
         except TypeError:
             creates = False
         if not creates:

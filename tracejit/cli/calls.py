@@ -102,9 +102,10 @@ class Call:
             raise Failure(f"{self.target}: {describe(error)}") from None
 
 
-def add_call(parser: argparse.ArgumentParser) -> None:
+def add_call(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     """The arguments that name a function and say what it is called with."""
-    parser.add_argument("target", metavar="MODULE:FUNCTION", help="or path/to/file.py:function")
+    named = "or path/to/file.py:function"
+    parser.add_argument("target", metavar="MODULE:FUNCTION", nargs=nargs, help=named)
     parser.add_argument("--args", help="types or values of the arguments, or a file of them")
     parser.add_argument("--sizes", default="", help='sizes of types in --args, such as "n=8, m=3"')
     parser.add_argument("--seed", type=natural, default=0, help="of random numbers (default: 0)")

@@ -14,9 +14,9 @@ readers:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from tracejit.ir.graph import Node, Value
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["SECTION_KINDS", "DataflowGraph", "Frame", "Section"]
 

@@ -8,7 +8,6 @@ is exact. Then a second rounding to nearest gives what one alone does (Boldo and
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -95,6 +94,8 @@ def _exact(a: float, b: float, c: float) -> float:
         return a * b + c
     if not math.isfinite(c):
         return c
+    from fractions import Fraction
+
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if not exact:
         # 0.0, but of two zeros of one sign that zero.

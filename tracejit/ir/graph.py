@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, type_sizes, type_substitute
+from tracejit.lazy_dataclass import dataclass
 from tracejit.shown import shown
 
 __all__ = [

@@ -40,11 +40,12 @@ and a product of floats.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Call",

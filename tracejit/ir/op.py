@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import Type
+from tracejit.late_table import LateTable
 
 __all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 
@@ -32,7 +33,7 @@ Into: TypeAlias = Any
 NoTangent: TypeAlias = Any
 Zeroed: TypeAlias = Any
 
-OPS: dict[str, Op] = {}
+OPS: LateTable[str, Op] = LateTable()
 #: What is told of each op.
 _TOLD: list[Callable[[Op], None]] = []
 
@@ -170,7 +171,7 @@ O = TypeVar("O", bound=Op)  # noqa: E741
 
 def register(cls: type[O]) -> type[O]:
     """Class decorator: add the op to the registry. Raises ValueError for a name taken twice."""
-    if cls.name in OPS:
+    if dict.__contains__(OPS, cls.name):
         raise ValueError(f"op {cls.name} is defined twice")
     OPS[cls.name] = op = cls()
     for tell in _TOLD:
@@ -181,7 +182,7 @@ def register(cls: type[O]) -> type[O]:
 def for_each_op(tell: Callable[[Op], None]) -> None:
     """Call `tell` with each op that is registered, and with each that will be."""
     _TOLD.append(tell)
-    for op in OPS.values():
+    for op in list(dict.values(OPS)):
         tell(op)
 
 

@@ -10,11 +10,10 @@ remembers what it has found for each part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
 
 __all__ = [
@@ -189,7 +188,11 @@ def key_of(x: Dim | str | Atom) -> str:
 
 
 def _digest(text: str) -> str:
-    return text if len(text) < 512 else blake2b(text.encode(), digest_size=20).hexdigest()
+    if len(text) < 512:
+        return text
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def terms_of(d: Dim) -> tuple[tuple[Monomial, int], ...]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.ir.dims import Dim, Poly, dim_from_ast, free_symbols, prod, substitute
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "DTYPES",

@@ -15,18 +15,26 @@ from tracejit.link.addresses import Address, Recipe, described
 from tracejit.link.finding import pointer_in
 from tracejit.locks import once
 
-__all__ = ["PREFIXES", "ROUTINES", "Routine", "routine", "threads_function"]
+__all__ = [
+    "LAPACK",
+    "PREFIXES",
+    "ROUTINES",
+    "Routine",
+    "routine",
+    "spellings",
+    "threads_function",
+]
 
 #: Element type -> the letter of its routines.
 PREFIXES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 _BLAS_REAL = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dot")
 _BLAS_COMPLEX = ("gemm", "gemv", "syrk", "trsm", "trsv", "swap", "dotu")
-_LAPACK = ("gesv", "potrf", "getrf", "getri")
+LAPACK = ("gesv", "potrf", "getrf", "getri")
 #: Every routine by its BLAS name, such as "dgemm" or "zdotu".
 ROUTINES = tuple(
     prefix + name
     for prefix in PREFIXES.values()
-    for name in (*(_BLAS_REAL if prefix in "sd" else _BLAS_COMPLEX), *_LAPACK)
+    for name in (*(_BLAS_REAL if prefix in "sd" else _BLAS_COMPLEX), *LAPACK)
 )
 
 
@@ -72,22 +80,28 @@ def _address(library: ctypes.CDLL, symbol: str) -> int | None:
     return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
 
 
+def spellings(name: str) -> list[tuple[str, int]]:
+    """How libraries call a routine, CBLAS's or Fortran's of LAPACK, and the bits of its integers:
+    one for each library, in the same order for all routines.
+    """
+    base = name + "_sub" if name.endswith("dotu") else name
+    return [
+        ((fortran if name[1:] in LAPACK else cblas).format(base), bits)
+        for cblas, fortran, bits in _SPELLINGS
+    ]
+
+
 def _of_numpy(name: str) -> Routine | None:
     try:
         multiarray, linalg = _numpy_libraries()
     except OSError:
         return None
-    is_lapack = name[1:] in _LAPACK
-    base = name + "_sub" if name.endswith("dotu") else name
-    for cblas, fortran, bits in _SPELLINGS:
+    is_lapack = name[1:] in LAPACK
+    for (symbol, bits), (known, _) in zip(spellings(name), spellings("dgemm"), strict=True):
         # A spelling counts only as a whole: parts of two libraries are never mixed.
-        if _address(multiarray, cblas.format("dgemm")) is None:
+        if _address(multiarray, known) is None:
             continue
-        address = (
-            _address(linalg, fortran.format(name))
-            if is_lapack
-            else _address(multiarray, cblas.format(base))
-        )
+        address = _address(linalg if is_lapack else multiarray, symbol)
         if address is not None:
             return Routine(
                 name, _described(name, address), bits, "fortran" if is_lapack else "cblas"
@@ -99,7 +113,7 @@ def _of_scipy(name: str) -> Routine | None:
     """SciPy's Cython interface. Complex dot products return structs there and are left out."""
     if name.endswith("dotu"):
         return None
-    which = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
+    which = "cython_lapack" if name[1:] in LAPACK else "cython_blas"
     try:
         capsules: Mapping[str, Any] = importlib.import_module(f"scipy.linalg.{which}").__pyx_capi__
     except ImportError:

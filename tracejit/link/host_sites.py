@@ -6,7 +6,7 @@ What the words are, `codegen/support/host_call_text.py` says.
 from __future__ import annotations
 
 import ctypes
-import sysconfig
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +40,7 @@ class HostSite:
         self.targets = tuple(targets)
         self._words = (ctypes.c_int64 * (2 + len(targets)))(0, 0, *targets)
         # Without a GIL nothing keeps a thread from replacing what another one is about to call.
-        self._chances = [0 if sysconfig.get_config_var("Py_GIL_DISABLED") else _MOST_KEPT]
+        self._chances = [0 if "free-threading" in sys.version else _MOST_KEPT]
         self._sizes: tuple[int, ...] | None = ()
         #: The last function that was prepared, and while it is replaced the one before.
         self._functions: list[Any] = []

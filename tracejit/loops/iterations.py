@@ -34,7 +34,6 @@ from tracejit.loops.unrolled import written_out
 from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, UpdateSlice
-from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.shape import BroadcastTo, Element, Reshape, Slice, Transpose
 from tracejit.ops.python.conversion import ToNpScalar
@@ -195,6 +194,9 @@ class _Iterations:
 
     def added(self, v: Value, start: Value) -> Value | None:
         """The array `start` plus what every iteration adds: one product, or a view of it."""
+
+        from tracejit.ops.array.linalg import MatMul
+
         views: list[Node] = []
         while (node := self.loop.producer.get(v)) is not None and isinstance(
             node.op, (Reshape, Transpose)
@@ -300,6 +302,9 @@ class _Iterations:
 
     def _computes(self, node: Node) -> bool:
         """Whether a node computes each element from those at its place, or sums of products."""
+
+        from tracejit.ops.array.linalg import MatMul
+
         if isinstance(node.op, (Elementwise, MatMul, Element)):
             return True
         if isinstance(node.op, ReduceSum):

@@ -8,34 +8,15 @@ from typing import TypeAlias
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
-from tracejit.ir.text.syntax import name_values
+from tracejit.ir.text.print import name_values
 from tracejit.ir.verify import Verified
 from tracejit.ir.verify import verify as verify_graph
-from tracejit.passes.control.simplify_control import simplify_control
-from tracejit.passes.control.tape_fields import tape_fields
-from tracejit.passes.fusion.compressed import compressed
-from tracejit.passes.fusion.early_checks import early_checks
-from tracejit.passes.fusion.early_starts import early_starts
 from tracejit.passes.fusion.fuse import fuse
-from tracejit.passes.fusion.hoist_reads import hoist_reads
-from tracejit.passes.fusion.pair_products import pair_products
-from tracejit.passes.loops.distribute import distribute
-from tracejit.passes.loops.hoist_checks import hoist_checks
-from tracejit.passes.loops.licm import licm
-from tracejit.passes.loops.load_forwarding import load_forwarding
-from tracejit.passes.loops.loops_at_once import loops_at_once
-from tracejit.passes.simplify.barriers import remove_barriers
-from tracejit.passes.simplify.contractions import contractions
+from tracejit.passes.late import late
 from tracejit.passes.simplify.cse import cse
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.fold import fold
-from tracejit.passes.simplify.inline import inline_calls
-from tracejit.passes.simplify.matmul_forms import matmul_forms
-from tracejit.passes.simplify.scalarize import scalarize
-from tracejit.passes.simplify.shared_factors import shared_factors
-from tracejit.passes.simplify.signed_zeros import signed_zeros
 from tracejit.passes.simplify.simplify import simplify
-from tracejit.passes.simplify.sorting_networks import sorting_networks
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -44,31 +25,59 @@ Pass: TypeAlias = Callable[[Graph], Graph]
 Observe: TypeAlias = Callable[[str, Graph, float], None]
 
 PASSES: tuple[Pass, ...] = (
-    inline_calls,  # first: no other pass knows them
-    loops_at_once,  # before anything tells iterations apart
-    simplify,  # removes work, and brings constants next to what uses them
-    fold,  # what simplify left with constant operands
-    simplify_control,  # known predicates and captured constants, once there are constants to know
-    hoist_reads,  # what simplify has read past updates; single reads are to stay in front
-    scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
-    sorting_networks,  # before dead code: often a few of what is sorted are read
-    cse,  # after folding, since equal constants are then one value
-    dce,  # drops what the three have left unread
-    shared_factors,  # once equal matrices are one value, and nothing is left unread
-    tape_fields,  # once all that is left reads what it pops
-    licm,  # after dead code, which would look like work to save
-    remove_barriers,  # after cse, and what moves nodes next to their twins
-    hoist_checks,  # after all that could make an index certain, or leave the loop
-    load_forwarding,  # once all places are known that can be
-    pair_products,  # when it is known what else reads a matrix; a sum, not a product, can fuse
-    matmul_forms,  # once an operand is either computed here or lies in memory
-    contractions,  # once no product has another form, and nothing moves views any more
-    signed_zeros,  # once nothing moves products away from their sums
-    distribute,  # when sums have their last form
-    early_checks,  # once it is known which indices are left, and nothing moves nodes any more
-    compressed,  # once it is known which masks and arrays are left to lie in memory
-    fuse,  # when the graph is smallest: what is one loop nest
-    early_starts,  # last: nothing moves nodes any more
+    # first: no other pass knows them
+    late("simplify.inline.inline_calls"),
+    # before anything tells iterations apart
+    late("loops.loops_at_once.loops_at_once"),
+    # removes work, and brings constants next to what uses them
+    simplify,
+    # what simplify left with constant operands
+    fold,
+    # known predicates and captured constants, once there are constants to know
+    late("control.simplify_control.simplify_control"),
+    # what simplify has read past updates; single reads are to stay in front
+    late("fusion.hoist_reads.hoist_reads", updates=True),
+    # single elements need no arrays: fewer nodes for the rest, and no kernels
+    late("simplify.scalarize.scalarize", "element update_slice scatter"),
+    # before dead code: often a few of what is sorted are read
+    late("simplify.sorting_networks.sorting_networks", "sort"),
+    # after folding, since equal constants are then one value
+    cse,
+    # drops what the three have left unread
+    dce,
+    # once equal matrices are one value, and nothing is left unread
+    late("simplify.shared_factors.shared_factors", "lu_factor solve lu_diagonal"),
+    # once all that is left reads what it pops
+    late("control.tape_fields.tape_fields", "stack_push stack_pop"),
+    # after dead code, which would look like work to save
+    late("loops.licm.licm"),
+    # after cse, and what moves nodes next to their twins
+    late("simplify.barriers.remove_barriers", "optimization_barrier"),
+    # after all that could make an index certain, or leave the loop
+    late("loops.hoist_checks.hoist_checks"),
+    # once all places are known that can be
+    late("loops.load_forwarding.load_forwarding"),
+    # when it is known what else reads a matrix; a sum, not a product, can fuse
+    late("fusion.pair_products.pair_products", "matmul"),
+    # once an operand is either computed here or lies in memory
+    late("simplify.matmul_forms.matmul_forms", "matmul"),
+    # once no product has another form, and nothing moves views any more
+    late(
+        "simplify.contractions.contractions",
+        "matmul reduce_sum scatter_apply gather contract reshape",
+    ),
+    # once nothing moves products away from their sums
+    late("simplify.signed_zeros.signed_zeros", "reduce_sum"),
+    # when sums have their last form
+    late("loops.distribute.distribute"),
+    # once it is known which indices are left, and nothing moves nodes any more
+    late("fusion.early_checks.early_checks", regions=False, updates=True, writes=True),
+    # once it is known which masks and arrays are left to lie in memory
+    late("fusion.compressed.compressed", "true_positions"),
+    # when the graph is smallest: what is one loop nest
+    fuse,
+    # last: nothing moves nodes any more
+    late("fusion.early_starts.early_starts", "host_exchange", regions=False),
 )
 
 
@@ -83,6 +92,7 @@ def run_passes(
 
     Raises GraphError for a graph that is not well formed; the message names the pass.
     """
+
     known = Verified()
     if verify:
         verify_graph(graph, "trace", known)

@@ -21,7 +21,7 @@ from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
-from tracejit.runtime import native
+from tracejit.runtime import background, native
 from tracejit.runtime.cache.recall import recall, recalled_compiles
 from tracejit.runtime.cache.record import record
 from tracejit.runtime.call.binding import Binder, Form
@@ -64,6 +64,8 @@ class _Structure:
         self.apart = False
         #: Whether lists of arrays are to be arrays, which they are not here.
         self.joined = False
+        #: Whether its compiles are made by the calls that need them, in any case.
+        self.foreground = False
         #: How many operations traces of one call have recorded.
         self.spent = [0]
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
@@ -301,6 +303,14 @@ def _compiled(
             result = self._shown.run(*given[0], **given[1])
             if result is not native.MISS:
                 return left(self, *given) if result is native.BAIL else result
+        if background.is_on() and not structure.foreground and not self._fallbacks.is_strict:
+
+            def compile_for(args: Any, kwargs: Any) -> None:
+                _compile_for(self, structure, key, form, (apart, joined), args, kwargs)
+
+            if background.begin(self, key, given, compile_for):
+                with self._eager_runs:
+                    return _plain(self)(*given[0], **given[1])
         with self._lock:
             result = _try(self, structure, call, form)
             variant, error, suspect, refusal = None, None, None, None
@@ -355,6 +365,28 @@ def _compiled(
         assert structure.eager is not None
         self._fallbacks.tell(structure.eager)
     return result
+
+
+def _compile_for(
+    self: Any, structure: _Structure, key: Any, form: Form, how: Any, args: Any, kwargs: Any
+) -> None:
+    """Compile for a call with these arguments, which is not made."""
+    given = args, kwargs
+    if kwargs:
+        args, kwargs = self._binder.bind(form, args, kwargs)
+    leaves, tree = _flatten()(args, kwargs, None if how[0] else self._few, how[1])
+    if (tree, tuple([leaf_key(x) for x in leaves])) != key:
+        structure.foreground = True
+        return
+    with self._lock:
+        structure.spent = [0]
+        call = Call(leaves, (args, kwargs))
+        try:
+            variant, error = _new_variant(self, structure, call, tree, form, given)
+        except Exception as e:
+            variant, error = None, e
+    # Where it fails, or has no entry, a call goes the usual way: it says why.
+    structure.foreground |= error is not None or variant is None or variant.call_spec is None
 
 
 def _numbers(leaves: Any) -> Any:

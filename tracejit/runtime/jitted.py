@@ -13,11 +13,12 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
-from tracejit.originals import originals
+from tracejit.originals import import_compiler
 from tracejit.runtime.cache.recall import recall
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tracejit.runtime.dataflow.executor import Run
     from tracejit.runtime.report.report import Report
 
-__all__ = ["Jitted", "JittedObject", "is_traced", "jitted", "name_of"]
+__all__ = ["Jitted", "JittedObject", "Transform", "is_traced", "jitted", "name_of"]
 
 _PLAIN = Options()
 #: Methods that are class methods or static methods without saying so.
@@ -38,25 +39,29 @@ _IMPLICIT = {
     "__init_subclass__": classmethod,
     "__new__": staticmethod,
 }
-#: What imports the rest of the compiler, which a compile otherwise imports as it needs it.
-_COMPILER = (
-    "tracejit.runtime.compile.specialize",
-    "tracejit.transforms.api.gradient",
-    "tracejit.transforms.api.products",
-    "tracejit.transforms.api.vmap",
-)
 _PREPARING = short_lock()
+
+
+class Transform(NamedTuple):
+    """A class of `tracejit.transforms.api` by its module and name, its arguments, the function
+    first, and what functions that it makes are called after."""
+
+    module: str
+    cls: str
+    arguments: tuple[Any, ...]
+    name: str
+
+    def made(self) -> Any:
+        """The object."""
+        module = importlib.import_module(f"tracejit.transforms.api.{self.module}")
+        return getattr(module, self.cls)(*self.arguments)
 
 
 @once
 def _dispatch() -> Any:
     """The dispatcher, which needs the whole compiler."""
-    with originals() as others:
-        if others:
-            # Nothing of the compiler may take what is there now for what a library holds.
-            for name in _COMPILER:
-                importlib.import_module(name)
-        return importlib.import_module("tracejit.runtime.dispatch")
+    import_compiler()
+    return importlib.import_module("tracejit.runtime.dispatch")
 
 
 def _of_function(name: str) -> property:
@@ -103,14 +108,15 @@ class Jitted(JitBase):
     # What is in the dict is copied by `functools.wraps`: the compiler's own is not.
     __slots__ = (
         "__dict__",
-        "__tracejit__",
         "__weakref__",
         "_cached",
         "_device",
+        "_function",
         "_given_report",
         "_options",
         "_part",
         "_state",
+        "_transform",
     )
 
     def __init__(
@@ -122,7 +128,9 @@ class Jitted(JitBase):
         report: Report | None = None,
     ) -> None:
         JitBase.__init__(self, functools.partial(_slow, self), functools.partial(_bail, self))
-        self.__tracejit__ = function
+        self._function: Any = function
+        #: Of a function that is made of others: the transform, and what it is given.
+        self._transform: Transform | None = None
         self._options = options
         #: What runs in place of the function where it runs eagerly; of a part of another, that.
         self._part = part
@@ -132,7 +140,43 @@ class Jitted(JitBase):
         self._state: Any = None
         #: What the cache has of it.
         self._cached: Any = None
-        self._describe()
+        if function is not None:
+            self._describe()
+
+    @classmethod
+    def of_transform(cls, transform: Transform) -> Jitted:
+        """A function that a class of `tracejit.transforms` makes of others, once it is needed."""
+        made = cls(None)  # type: ignore[arg-type]
+        made._transform = transform
+        inner = transform.arguments[0]
+        name = transform.name
+        vars(made).update(
+            __name__=f"{name}_{getattr(inner, '__name__', 'function')}",
+            __qualname__=f"{name}({getattr(inner, '__qualname__', inner)})",
+            __module__=getattr(inner, "__module__", __name__),
+            __doc__=getattr(inner, "__doc__", None),
+        )
+        return made
+
+    @property
+    def __tracejit__(self) -> Any:
+        """The function that it stands for."""
+        if self._function is None and self._transform is not None:
+            self._function = self._transform.made()
+            self._describe()
+        return self._function
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, by the name that `inspect` asks for."""
+        _ = self.__tracejit__  # What is made now is described now.
+        if "__wrapped__" not in vars(self):
+            raise AttributeError("__wrapped__")
+        return vars(self)["__wrapped__"]
+
+    @__wrapped__.setter
+    def __wrapped__(self, function: Any) -> None:
+        vars(self)["__wrapped__"] = function
 
     def _describe(self) -> None:
         """Take over what describes the function."""
@@ -172,7 +216,7 @@ class Jitted(JitBase):
             setattr(owner, name, kind(self))
 
     def __repr__(self) -> str:
-        return f"<jitted {name_of(self.__tracejit__)}>"
+        return f"<jitted {name_of(self if self._function is None else self._function)}>"
 
     def _repr_html_(self) -> str:
         return shown(self)
@@ -189,6 +233,8 @@ class Jitted(JitBase):
 
     def report(self) -> Report:
         """What was compiled and why, and what runs eagerly and why."""
+        if config.background():
+            importlib.import_module("tracejit.runtime.background").finish(self)
         found: Report = self._report
         return found
 
@@ -276,11 +322,11 @@ class JittedObject(Jitted):
         object.__setattr__(self, "__wrapped__", self.__tracejit__)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "__tracejit__"), name)
+        return getattr(object.__getattribute__(self, "_function"), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        function = getattr(self, "__tracejit__", None)
         own = name in self.__dict__ or hasattr(type(self), name)
+        function = None if own else self._function
         # What its class declares may not be set yet.
         theirs = hasattr(type(function), name) or hasattr(function, name)
         if own or function is None or not theirs:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Options"]
 

@@ -184,9 +184,14 @@ class _Page:
 
     def stage(self, s: Stage) -> dict[str, Any]:
         text = s.text.splitlines()
-        say = _SAY.get(s.name) or next(
-            ((p.__doc__ or "").strip().partition("\n")[0] for p in PASSES if p.__name__ == s.name),
-            "",
+        say = (
+            _SAY.get(s.name)
+            or next(
+                (getattr(p, "function", p).__doc__ or "" for p in PASSES if p.__name__ == s.name),
+                "",
+            )
+            .strip()
+            .partition("\n")[0]
         )
         loops = find_loops(text) if s.name == "asm" else []
         return {

@@ -19,8 +19,8 @@ from tests.ops.host.test_host_derivatives import (  # noqa: F401 - a fixture
 )
 from tests.support.check_grads import check_grads
 from tracejit.errors import Underivable
-from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.restarts import Refused
 from tracejit.ir.graph import Graph
 from tracejit.runtime.call.signature import History, specialize
 from tracejit.runtime.compile.stages import trace_call

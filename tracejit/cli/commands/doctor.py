@@ -19,6 +19,8 @@ from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.link.blas import ROUTINES, routine
 from tracejit.runtime import native
+from tracejit.runtime.cache.inspect import state
+from tracejit.runtime.cache.settings import bound
 from tracejit.spelling import no_such
 
 __all__ = ["add", "run"]
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         ("vectors", _vectors),
         ("BLAS, LAPACK", _blas),
         ("native entry", _entry),
-        ("cache on disk", lambda: "none: each process compiles anew"),
+        ("cache on disk", state),
         *[(name, lambda name=name: _setting(name)) for name in _variables()],
         ("compiling", _compile),
     ]
@@ -67,7 +69,10 @@ def run(options: argparse.Namespace) -> int:
 
 #: The environment variables that are read, and what checks the values of some.
 _VARIABLES: dict[str, Callable[[], Any] | None] = {
+    "TRACEJIT_CACHE": None,
+    "TRACEJIT_CACHE_BASE": None,
     "TRACEJIT_CACHE_DIR": None,
+    "TRACEJIT_CACHE_SIZE": bound,
     "TRACEJIT_CUDA_GRAPHS": None,
     "TRACEJIT_DEVICE": lambda: config.device(None),
     "TRACEJIT_DIST": None,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-
-from tracejit.api import jit, value_and_grad
+from tracejit.api import jit
 from tracejit.cli.calls import Call, add_call, read_call
-from tracejit.cli.errors import Failure, Usage, unknown
+from tracejit.cli.errors import Failure, unknown
+from tracejit.cli.gradients import add_grad, with_gradient
 from tracejit.cli.output import add_json, print_json
 from tracejit.config import DEVICES
 from tracejit.errors import DeviceError, GraphError, TraceError
@@ -40,13 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=DEVICES, help="what would run there (default: cpu, or TRACEJIT_DEVICE)"
     )
-    parser.add_argument(
-        "--grad",
-        nargs="?",
-        const="",
-        metavar="ARGNUMS",
-        help="the value and gradient instead, by these arguments (default: all floats)",
-    )
+    add_grad(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     call, stage = read_call(options), options.stage
     function = call.function
     if options.grad is not None:
-        function = _value_and_grad(function, options.grad, call.args)
+        function = with_gradient(function, options.grad, call.args)
     lowered = _lower(function, call, options.device)
     if stage != "all" and stage not in lowered.stages:
         raise unknown("stage", stage, [*lowered.stages, "all"])
@@ -71,18 +64,6 @@ def run(options: argparse.Namespace) -> int:
             print(f"# {name}")
         print(_text(lowered, name).rstrip("\n"))
     return 0
-
-
-def _value_and_grad(function: Any, numbers: str, values: tuple[Any, ...]) -> Any:
-    try:
-        places = [int(k) for k in numbers.split(",") if k.strip()]
-    except ValueError:
-        raise Usage(f"--grad takes numbers of arguments, not {numbers!r}") from None
-    if not numbers:
-        places = [k for k, x in enumerate(values) if np.asarray(x).dtype.kind in "fc"]
-    if not places or not all(-len(values) <= k < len(values) for k in places):
-        raise Usage(f"--grad: there is no such argument among {len(values)}")
-    return value_and_grad(function, places[0] if len(places) == 1 else tuple(places))
 
 
 def _lower(function: Any, call: Call, device: str | None) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tracejit.codegen.analysis.liveness import Liveness, is_array, written_inputs
 from tracejit.codegen.analysis.stack_order import StackUse
@@ -21,6 +21,7 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.control.dataflow import Merge

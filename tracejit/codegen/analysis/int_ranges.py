@@ -28,7 +28,6 @@ from tracejit.ops.python.arithmetic import (
     PyNegative,
     PySubtract,
 )
-from tracejit.ops.python.bits import PyBitAnd, PyBitOr, PyBitXor, PyRightShift
 from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 
 __all__ = ["INT_MAX", "INT_MIN", "IntRanges", "Interval", "product_limit"]
@@ -238,6 +237,9 @@ def _products(a: Interval, b: Interval) -> Interval:
 
 def _result(node: Node, x: Sequence[Interval]) -> Interval:
     """The interval of an op on ints and bools, where its result is an int."""
+
+    from tracejit.ops.python.bits import PyBitAnd, PyBitOr, PyBitXor, PyRightShift
+
     op = node.op
     if isinstance(op, (PyAdd, PySubtract)):
         return _arithmetic(op, *x)

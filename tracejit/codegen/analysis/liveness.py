@@ -8,12 +8,12 @@ the sections that lead to them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from tracejit.codegen.support.routines import scratch_sizes
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
@@ -131,6 +131,8 @@ class Liveness:
             for out, found in overwritable(node).items()
         }
         if node.op.kind == "library":
+            from tracejit.codegen.support.routines import scratch_sizes
+
             sizes = scratch_sizes(node)
             self.scratch[node] = [Value(ArrayType(DTYPES["u8"], (size,))) for size in sizes]
 

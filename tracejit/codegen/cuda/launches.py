@@ -7,10 +7,10 @@ A launch's arguments are raw pointers and numbers by value; a stream runs one af
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tracejit.ir.dims import Dim
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Accumulate",

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["SimulatedGraphs"]
 

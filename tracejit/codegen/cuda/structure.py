@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tracejit.codegen.accesses import accessed
 from tracejit.ir.dims import Dim
@@ -25,6 +25,7 @@ from tracejit.ir.kernel import (
     inner_bodies,
     sizes_in,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "SHORT",

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.cuda.atomics import ATOMICS
@@ -41,6 +40,7 @@ from tracejit.ir.kernel import (
     expressions,
 )
 from tracejit.ir.polynomials import terms_of
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Vectors", "vectors_of"]
 

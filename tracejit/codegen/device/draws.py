@@ -13,7 +13,6 @@ the state after the draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tracejit.codegen.cuda.draw_kernels import (
     CHEAP_MULTIPLIER,
@@ -39,6 +38,7 @@ from tracejit.codegen.support.bit_generators import (
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.random import DRAW, DRAWN
 
 __all__ = ["emit_device_draw"]

@@ -9,7 +9,6 @@ update by atomic operations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tracejit.codegen.cuda.atomics import update_by
@@ -40,6 +39,7 @@ from tracejit.ir.kernel import (
     inner_bodies,
 )
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, parts_dtype
 from tracejit.ops.array.items import ReadItem, WriteItem

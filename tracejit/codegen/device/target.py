@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
 from tracejit.codegen.cuda.launches import Launch, Limits
 from tracejit.ir.graph import Node
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["COUNTED", "Device", "Nodes", "NotAGraph", "Trips", "entered"]
 

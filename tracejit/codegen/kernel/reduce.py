@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.accumulate import Form, Nested, Parts
-from tracejit.codegen.kernel.arg_reduce import Extreme
 from tracejit.codegen.kernel.combine import Combine, NumberOrNan
-from tracejit.codegen.kernel.count_reduce import Counting
 from tracejit.codegen.kernel.early_exits import only_reads
 from tracejit.codegen.kernel.expressions import Values
-from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
 from tracejit.codegen.kernel.slots import Slots
 from tracejit.codegen.kernel.vectorize import VectorPlan, is_short
 from tracejit.codegen.llvm.lanes import Lanes, is_float, vector_type
@@ -40,6 +37,9 @@ class Reductions:
 
         A product of floats runs in none. Raises ValueError if there is a sum of floats beside it.
         """
+
+        from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
+
         combines = [Combine(t) for t in reduce.targets]
         chained = any(c.chained for c in combines)
         if chained and any(c.ordered for c in combines):
@@ -57,6 +57,9 @@ class Reductions:
         form.emit()
 
     def _in_lanes(self, reduce: Reduce, combines: list[Combine], plan: VectorPlan) -> Form:
+        from tracejit.codegen.kernel.arg_reduce import Extreme
+        from tracejit.codegen.kernel.count_reduce import Counting
+
         values, statements = self._values, self._statements
         if plan.counting:
             return Counting(values, statements, reduce, combines[0], plan)

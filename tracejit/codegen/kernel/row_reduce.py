@@ -12,7 +12,7 @@ numbers come out as a vector, with a lane for each row. What is added to what is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from tracejit.codegen.affine import Offsets
@@ -25,6 +25,7 @@ from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, vector_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.kernel import Call, Expr, For, IndexValue, Let, Load, Reduce, Stmt, Store, Var
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["RowPlan", "Rows", "plan_rows"]
 

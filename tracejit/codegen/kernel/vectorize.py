@@ -7,7 +7,6 @@ over run masked where the host masks every access of the body, else one by one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.llvm.engine import HostTarget
@@ -28,6 +27,7 @@ from tracejit.ir.kernel import (
     Target,
     Var,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "VectorPlan",

@@ -1,6 +1,7 @@
 """LLVM IR text becomes machine code in this process: parse, verify, emit, link.
 
-One target machine and one ORC JIT serve the whole process. LLVM is loaded by the first use of
+One target machine and one ORC JIT serve the whole process; what is compiled for another processor
+has target machines of its own. LLVM is loaded by the first use of
 anything here, never by the import. No optimisation pipeline runs: the text is explicit already,
 and compile time is the size of the text (half a millisecond for each function at least). The
 exception are modules with an attribute "tracejit-loops": loops over single elements, as the user
@@ -11,21 +12,20 @@ time.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tracejit import config
-from tracejit.codegen.llvm.debug_info import assembly_places
+from tracejit.codegen.llvm import api
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
 from tracejit.link.image import Image, LinkError
 from tracejit.link.loader import Loaded, load, supported
-from tracejit.locks import once
+from tracejit.locks import once, once_computed
 
 __all__ = [
     "CompileError",
@@ -38,6 +38,7 @@ __all__ = [
     "load_object",
     "located_assembly",
     "object_code",
+    "object_files",
     "optimized_text",
 ]
 
@@ -65,6 +66,8 @@ class HostTarget:
     vector_bits: int
     has_fma: bool
     has_f16c: bool
+    #: Whether what is computed may differ from what other processors compute in its last bits.
+    own_bits: bool = True
 
     @property
     def gathers(self) -> bool:
@@ -81,21 +84,14 @@ class HostTarget:
     @property
     def permutes(self) -> bool:
         """Whether there are AVX-512's permutations, which read small tables."""
-        return self.is_x86 and "avx512f" in self.features
-
-
-def _llvm() -> Any:
-    import llvmlite.binding as llvm
-
-    return llvm
+        return self.own_bits and self.is_x86 and "avx512f" in self.features
 
 
 @once
 def host_target() -> HostTarget:
     """The host's triple, CPU, features and the register width that kernels should use."""
-    llvm = _llvm()
-    triple = llvm.get_process_triple()
-    features = frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+    triple, cpu, present = api.host()
+    features = frozenset(name for name, on in present.items() if on)
     is_x86 = triple.startswith(("x86_64", "amd64"))
     if is_x86 and {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
         vector_bits = 512
@@ -106,7 +102,7 @@ def host_target() -> HostTarget:
     is_arm = triple.startswith(("aarch64", "arm64"))
     return HostTarget(
         triple=triple,
-        cpu=llvm.get_host_cpu_name(),
+        cpu=cpu,
         features=features,
         vector_bits=vector_bits,
         has_fma=is_arm or "fma" in features,
@@ -114,72 +110,76 @@ def host_target() -> HostTarget:
     )
 
 
-class _Compiler:
-    """The process's target machines, ORC JIT and the counter that names libraries.
+# JITLink keeps a library's sections in one slab, so that position independent code of the
+# small model always reaches them; what lies farther away goes through its own GOT.
+_JIT_LINK = sys.platform != "win32"
 
-    All that it holds the process keeps for good: code that a library has linked may need it.
+
+class _Compiler:
+    """The target machines of one processor, and the passes for it.
+
+    All of them the process keeps for good: code that a library has linked may need it.
     """
 
-    def __init__(self) -> None:
-        from tracejit.codegen.llvm import api as llvm_api
+    def __init__(self, cpu: str, features: str) -> None:
+        self._cpu, self._features = cpu, features
+        self.machine = self._machine(2)
+        self.triple = api.machine_triple(self.machine)
+        self.layout = api.data_layout(self.machine)
 
-        llvm, self.api = _llvm(), llvm_api
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        llvm.initialize_native_asmparser()
-        # JITLink keeps a library's sections in one slab, so that position independent code of the
-        # small model always reaches them; what lies farther away goes through its own GOT.
-        jit_link = sys.platform != "win32"
-        model = {"reloc": "pic", "codemodel": "small"} if jit_link else {"codemodel": "jitdefault"}
-        triple = llvm.get_process_triple()
-        features = llvm.get_host_cpu_features().flatten()
+    def _machine(self, level: int) -> int:
+        models = ("pic", "small") if _JIT_LINK else ("default", "jitdefault")
+        return api.create_machine(self._cpu, self._features, level, *models)
 
-        def machine(opt: int) -> Any:
-            return llvm.Target.from_triple(triple).create_target_machine(
-                cpu=llvm.get_host_cpu_name(), features=features, opt=opt, jit=True, **model
-            )
+    @once_computed
+    def glue_machine(self) -> int:
+        """The machine of fast instruction selection."""
+        return self._machine(0)
 
-        self.machine = machine(2)
-        self.glue_machine = machine(0)
-        self.triple = self.machine.triple
-        self.layout = str(self.machine.target_data)
-        # The JIT takes possession of the machine that it is given.
-        self.jit = llvm.create_lljit_compiler(
-            machine(2), use_jit_link=jit_link, suppress_errors=True
-        )
-        self.builder = llvm.create_pass_builder(
-            self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
-        )
-        self.cleaner = llvm.create_new_function_pass_manager()
-        self.cleaner.add_simplify_cfg_pass()
-        options = llvm.create_pipeline_tuning_options(speed_level=_LOOP_LEVEL)
-        options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
-        self.loop_builder = llvm.create_pass_builder(self.machine, options)
-        builders = (self.builder, self.cleaner, self.loop_builder)
-        for kept in (self.machine, self.glue_machine, self.jit, *builders):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    @once_computed
+    def jit(self) -> int:
+        """The JIT that links what this package's own linker does not."""
+        return api.create_jit(self._machine(2), _JIT_LINK)
 
-    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[Any], _T]) -> _T:
+    @once_computed
+    def builder(self) -> int:
+        """The builder for `cleaner`."""
+        return api.create_pass_builder(self.machine)
+
+    @once_computed
+    def cleaner(self) -> int:
+        """The passes that every kernel goes through."""
+        return api.create_simplifier()
+
+    @once_computed
+    def loop_builder(self) -> int:
+        """The builder for modules with loops over single elements."""
+        return api.create_pass_builder(self.machine, loops=True)
+
+    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[int], _T]) -> _T:
         """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
 
-        def simplified(module: Any) -> _T:
+        def simplified(module: int) -> _T:
             if simplifycfg:
-                for function in module.functions:
-                    if not function.is_declaration:
-                        self.cleaner.run(function, self.builder)
+                api.simplify(module, self.cleaner, self.builder)
                 if '"tracejit-loops"' in ir_text:
-                    self.api.optimize(module, self.loop_builder, _LOOP_LEVEL)
+                    api.optimize(module, self.loop_builder, _LOOP_LEVEL)
             return use(module)
 
         try:
-            return self.api.with_module(ir_text, self.triple, self.layout, simplified)
+            return api.with_module(ir_text, self.triple, self.layout, simplified)
         except RuntimeError as error:
             raise CompileError(f"invalid LLVM IR: {error}") from error
 
 
 @once
-def _compiler() -> _Compiler:
-    return _Compiler()
+def _compiler(target: HostTarget | None = None) -> _Compiler:
+    """That of the host, or of all processors with the name of a target."""
+    if target is not None:
+        return _Compiler(target.cpu, "")
+    _, cpu, present = api.host()
+    flags = (f"{'-+'[on]}{name}" for name, on in sorted(present.items()))
+    return _Compiler(cpu, ",".join(flags))
 
 
 class Library:
@@ -209,13 +209,16 @@ class Library:
         return f"<Library {self.name}: {', '.join(sorted(self._addresses))}>"
 
 
-def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> bytes:
-    """Object code."""
-    compiler = _compiler()
+def _emit(
+    ir_text: str, simplifycfg: bool, glue: bool = False, target: HostTarget | None = None
+) -> bytes:
+    """Object code, for the host where there is no other target."""
+    # The host may lack what its processor's name stands for.
+    compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine
 
-    def machine_code(module: Any) -> bytes:
-        made: bytes = compiler.api.machine_code(machine, module)
+    def machine_code(module: int) -> bytes:
+        made: bytes = api.machine_code(machine, module)
         return made
 
     return compiler.with_module(ir_text, simplifycfg and not glue, machine_code)
@@ -307,10 +310,10 @@ def _linked(
     compiler = _compiler()
     c_address("exp")  # What else there is of the kind becomes visible to the JIT's search.
     try:
-        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
+        tracker, addresses = api.link(compiler.jit, name, objects, symbols, list(exports))
     except RuntimeError as error:
         raise CompileError(f"cannot link: {error}") from error
-    return handle(lambda: compiler.api.unload(tracker)), addresses
+    return handle(lambda: api.unload(tracker)), addresses
 
 
 def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -> bytes:
@@ -319,6 +322,13 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
     Raises CompileError if LLVM refuses it.
     """
     return _emit(ir_text, simplifycfg, glue)
+
+
+def object_files(ir_text: str, target: HostTarget | None = None) -> list[bytes]:
+    """The position independent object files of the modules of a text, for any processor of the
+    target, or for the host. Raises CompileError if LLVM refuses it.
+    """
+    return [_emit(part, True, target=target) for part in _parts(ir_text)]
 
 
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
@@ -332,10 +342,13 @@ def located_assembly(
     """The lines of the host's assembly, each with its (file, line) where the text has debug
     metadata. Raises CompileError if LLVM refuses the text.
     """
+
+    from tracejit.codegen.llvm.debug_info import assembly_places
+
     compiler = _compiler()
 
-    def emit(module: Any) -> str:
-        code: bytes = compiler.api.machine_code(compiler.machine, module, assembly=True)
+    def emit(module: int) -> str:
+        code: bytes = api.machine_code(compiler.machine, module, assembly=True)
         return code.decode()
 
     return [
@@ -349,4 +362,4 @@ def optimized_text(ir_text: str) -> str:
     """LLVM text after the passes that `compile_module` runs: what the machine code is made from."""
     compiler = _compiler()
     parts = _parts(ir_text)
-    return "\n".join(compiler.with_module(p, True, compiler.api.print_module) for p in parts)
+    return "\n".join(compiler.with_module(p, True, api.print_module) for p in parts)

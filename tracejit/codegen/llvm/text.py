@@ -17,11 +17,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from tracejit.codegen.llvm.debug_info import DebugInfo
 from tracejit.codegen.llvm.engine import PARTS, HostTarget, host_target
 from tracejit.errors import Where
 from tracejit.ir.text.print import TextLine
+
+if TYPE_CHECKING:
+    from tracejit.codegen.llvm.debug_info import DebugInfo
 
 __all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
 

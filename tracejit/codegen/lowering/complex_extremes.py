@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tracejit.codegen.lowering.index_maps import Lowering
@@ -31,6 +30,7 @@ from tracejit.ir.kernel import (
     Target,
     Var,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["ExtremePosition"]
 

@@ -7,11 +7,10 @@ array, which passes through elementwise ops unchanged, so that whole nests colla
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from tracejit.errors import GraphError, Where
-from tracejit.ir.axis_groups import groups, row_steps
 from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (
@@ -27,6 +26,7 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Gather
@@ -275,6 +275,8 @@ class Lowering:
         return linear(self._tuple(index), strides or dense_strides(t))
 
     def _tuple(self, index: Index) -> tuple[Dim, ...]:
+        from tracejit.ir.axis_groups import groups, row_steps
+
         if not isinstance(index, Flat):
             return index
         if sum(d != 1 for d in index.shape) <= 1:
@@ -299,6 +301,9 @@ class Lowering:
 
         By quotients alone, of which all but what was not linear before drops out of linear places.
         """
+
+        from tracejit.ir.axis_groups import row_steps
+
         out: list[Dim] = []
         before: Dim = 0
         for size, weight in zip(sizes, row_steps(sizes), strict=True):
@@ -349,6 +354,8 @@ class Lowering:
         raise GraphError(f"{op.name} has no index map")
 
     def _reshape(self, index: Index, source: ArrayType, out: ArrayType) -> Index:
+        from tracejit.ir.axis_groups import row_steps
+
         if source.shape == out.shape:
             return index
         if isinstance(index, Flat) and _is_c(index):

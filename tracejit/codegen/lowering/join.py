@@ -12,9 +12,8 @@ memory once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tracejit.codegen.accesses import accessed
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.ir.dims import Dim, bounds, floordiv, prod, substitute, symbol
@@ -36,6 +35,7 @@ from tracejit.ir.kernel import (
     expressions,
     inner_bodies,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Stage",
@@ -189,6 +189,8 @@ def _chain(s: Stmt, depth: int) -> list[For] | None:
 
 
 def _shared_writes(first: Sequence[Stmt], second: Sequence[Stmt]) -> set[str]:
+    from tracejit.codegen.accesses import accessed
+
     (reads, writes), (others, stores) = accessed(first), accessed(second)
     return (writes & (others | stores)) | (stores & reads)
 

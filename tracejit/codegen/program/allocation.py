@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_name, type_sizes
 from tracejit.link.addresses import address_of
@@ -37,6 +35,9 @@ class _Maker:
 
     def __call__(self, shape: int, slot: int, data: int) -> int:
         """Write a new array to `slot`, and the address of its memory to `data`; BAIL without it."""
+
+        from tracejit.codegen.support.python_calls import BAIL, DONE
+
         sizes = tuple(self._sizes.from_address(shape))
         try:
             array = self._empty(sizes)
@@ -62,6 +63,9 @@ def emit_new_array(e: ProgramContext, v: Value, slot: str, maker: int) -> str:
 
     `maker` is the address of `tj_late_array` (see `runtime/native/result_memory.py`), or 0.
     """
+
+    from tracejit.codegen.program.exits import call_python
+
     fb, t = e.fb, v.type
     assert isinstance(t, ArrayType)
     shape = fb.alloca(f"[{t.ndim} x i64]", 8)

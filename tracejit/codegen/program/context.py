@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan
 from tracejit.codegen.analysis.int_ranges import IntRanges
@@ -24,10 +24,8 @@ from tracejit.codegen.lowering.equal_kernels import kernel_form
 from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
 from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
-from tracejit.codegen.program.timing import Timers
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, block_address
-from tracejit.codegen.support.python_calls import call_address
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -37,6 +35,9 @@ from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address
 from tracejit.link.places import Place, no_memory
 from tracejit.ops.array.elementwise import Element, parts_dtype
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.timing import Timers
 
 __all__ = ["Pointers", "ProgramContext"]
 
@@ -126,7 +127,7 @@ class ProgramContext:
         self.ranges = ranges | bound_sizes(graph, self.int_ranges)
         #: The nodes that need not run, since outputs are allocated as zeros.
         self.zeroed = zeroed
-        self.module: Module = Module() if around is None else around.module
+        self.module: Module = Module(target) if around is None else around.module
         fb = _CheckedBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )
@@ -198,6 +199,9 @@ class ProgramContext:
 
     def call_plainly(self, function: Callable[..., int], *arguments: str) -> str:
         """A call of Python; the register of how it ended: see `support/python_calls.py`."""
+
+        from tracejit.codegen.support.python_calls import call_address
+
         self.keep.append(function)
         name = self.fresh("function")
         self.symbols[name] = address_of(function)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
 from tracejit.codegen.program.context import ProgramContext
@@ -25,6 +24,7 @@ from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.contraction import Places
 
 __all__ = ["emit_contraction"]

@@ -15,13 +15,10 @@ from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.exits import leave_if
 from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.codegen.program.views import name_view
-from tracejit.codegen.support.interrupts import LIGHT_PERIOD, place_bytes, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
@@ -126,6 +123,8 @@ class Flow:
             e.env[size] = phis[0].name
 
     def rename(self, node: Node) -> None:
+        from tracejit.codegen.program.views import name_view
+
         e, v = self.e, node.inputs[0]
         for out in node.outputs:
             if v in e.scalars:
@@ -229,6 +228,9 @@ class Flow:
 
         What LLVM makes of loops it makes of those without calls.
         """
+
+        from tracejit.codegen.support.interrupts import LIGHT_PERIOD
+
         fb = self.e.fb
         again, outer = fb.fresh_label("again"), []
         for phi, register in given:
@@ -265,6 +267,10 @@ class Flow:
 
     def poll(self, label: str, head: int) -> None:
         """A block that polls, of the loop that begins with a section."""
+
+        from tracejit.codegen.program.exits import leave_if
+        from tracejit.codegen.support.interrupts import place_bytes, poll_address
+
         e, fb = self.e, self.e.fb
         e.module.declare_line("declare i32 @tj_poll(ptr, ptr) cold")
         e.symbols["tj_poll"] = poll_address()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.lowering.fusion import lower_fusion
@@ -13,6 +13,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Transfer", "copy_array", "copy_elements", "transfer_all"]
 

@@ -9,26 +9,21 @@ or an exception is pending.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
 from tracejit.codegen.analysis.liveness import is_array, written_inputs
 from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
 from tracejit.codegen.analysis.zero_results import zero_results
-from tracejit.codegen.llvm.debug_info import DebugInfo
 from tracejit.codegen.program.allocation import emit_new_array, is_made_late
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.control_flow import Flow
 from tracejit.codegen.program.copies import Transfer, transfer_all
-from tracejit.codegen.program.effects import emit_output_end, emit_output_left
-from tracejit.codegen.program.host.calls import HostCallSite
-from tracejit.codegen.program.host.results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.nodes import emit_node
-from tracejit.codegen.program.random.rng_state import emit_drawn_back, emit_drawn_end
-from tracejit.codegen.program.random.stream_claims import emit_give_back, emit_release
 from tracejit.codegen.program.recursion import (
     FunctionLayout,
     emit_first_limits,
@@ -37,12 +32,15 @@ from tracejit.codegen.program.recursion import (
     emit_malloc,
 )
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.codegen.program.timing import Timers
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
+from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.control.lower import lower_control_flow
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.timing import Timers
 
 #: What takes less time than a clock.
 _SHORT = frozenset(
@@ -83,7 +81,10 @@ class Program:
 
         This is what "host" means, in reports, under `strict` and in `tracejit ops`.
         """
-        return [site.node for site in self.keep if isinstance(site, HostCallSite)]
+        calls = sys.modules.get("tracejit.codegen.program.host.calls")
+        if calls is None:
+            return []
+        return [site.node for site in self.keep if isinstance(site, calls.HostCallSite)]
 
 
 def emit_program(
@@ -117,7 +118,10 @@ def emit_program(
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
     e.threads = threads
-    e.module.debug = DebugInfo() if debug else None
+    if debug:
+        from tracejit.codegen.llvm.debug_info import DebugInfo
+
+        e.module.debug = DebugInfo()
     e.timers = timers
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
@@ -134,6 +138,36 @@ def _define(around: ProgramContext, region: Graph, layout: FunctionLayout) -> No
     e.functions[layout.name] = layout
     given = [InputSlot(k) for k in layout.inputs]
     _Function(e, given, layout.results, layout.sizes, layout).run()
+
+
+def _draws_back(e: ProgramContext) -> None:
+    """Where the run bails out: as if nothing had been drawn."""
+    if e.drawn is None and e.claim is None:
+        return
+    from tracejit.codegen.program.random.rng_state import emit_drawn_back
+    from tracejit.codegen.program.random.stream_claims import emit_give_back
+
+    emit_drawn_back(e)
+    emit_give_back(e)
+
+
+def _end_draws(e: ProgramContext) -> None:
+    """Before the program returns in whatever way."""
+    if e.drawn is None and e.claim is None:
+        return
+    from tracejit.codegen.program.random.rng_state import emit_drawn_end
+    from tracejit.codegen.program.random.stream_claims import emit_release
+
+    emit_drawn_end(e)
+    emit_release(e)
+
+
+def _let_go(e: ProgramContext) -> None:
+    """Before the program returns without its end: let go of what a host call has given."""
+    if e.held is not None:
+        from tracejit.codegen.program.host.results import emit_held_left
+
+        emit_held_left(e)
 
 
 class ProgramWriter:
@@ -217,12 +251,10 @@ class ProgramWriter:
         fb.block("bail")
         fb.fail_label = "leave"
         self.memory.undo()
-        emit_drawn_back(e)
-        emit_give_back(e)
+        _draws_back(e)
         fb.br("leave")
         fb.block("done")
-        emit_drawn_end(e)
-        emit_release(e)
+        _end_draws(e)
         self.stacks.free()
         self.memory.free()
         if e.timers is not None:
@@ -230,10 +262,12 @@ class ProgramWriter:
         fb.ret("i32", "0")
         self.stacks.failures()
         fb.block("leave")
-        emit_held_left(e)
-        emit_drawn_end(e)
-        emit_release(e)
-        emit_output_left(e)
+        _let_go(e)
+        _end_draws(e)
+        if e.printed is not None:
+            from tracejit.codegen.program.effects import emit_output_left
+
+            emit_output_left(e)
         self.stacks.free()
         self.memory.free()
         fb.br("refuse")
@@ -273,7 +307,10 @@ class ProgramWriter:
         """Bring results and written arguments to their places, and return."""
         e = self.e
         e.flush()
-        emit_output_end(e)
+        if e.printed is not None:
+            from tracejit.codegen.program.effects import emit_output_end
+
+            emit_output_end(e)
         transfers: list[Transfer] = []
         for number, (v, slot) in zip(self.numbers, self.results, strict=True):
             if not is_array(v):
@@ -329,7 +366,7 @@ class _Function(ProgramWriter):
         fb.block("bail")
         fb.br("leave")
         fb.block("leave")
-        emit_held_left(e)
+        _let_go(e)
         self._free()
         fb.br("refuse")
         fb.block("refuse")

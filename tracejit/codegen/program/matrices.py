@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
@@ -14,6 +13,7 @@ from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Operand", "call_helper", "each_matrix", "form", "operand"]
 

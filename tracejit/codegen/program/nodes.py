@@ -9,18 +9,8 @@ from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.kernel.early_exits import fails_first
 from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.copies import copy_elements
-from tracejit.codegen.program.effects import emit_effect
-from tracejit.codegen.program.exits import holding
-from tracejit.codegen.program.host.results import emit_host_call
-from tracejit.codegen.program.library_calls import emit_library
-from tracejit.codegen.program.matvec import emit_both
-from tracejit.codegen.program.random.draws import emit_draw
-from tracejit.codegen.program.random.own_streams import emit_start
-from tracejit.codegen.program.recursion import emit_recursive_call
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.codegen.program.ufunc_loops import emit_loops
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
@@ -28,32 +18,31 @@ from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
 from tracejit.link.addresses import Address, This
 from tracejit.ops.array.creation import BindSize, Constant
 from tracejit.ops.array.elementwise import parts_dtype
-from tracejit.ops.array.items import WriteItem
-from tracejit.ops.array.linalg import MatMulBoth
-from tracejit.ops.control.effects import Check, StartToken, Undefined
-from tracejit.ops.control.recursion import Recurse, RecursiveCall
-from tracejit.ops.host.call import HostCall
-from tracejit.ops.host.effect import HostEffect
 
 __all__ = ["emit_node"]
+
+#: Ops that call Python functions; all but the first have effects.
+_HOST_CALLS = frozenset(("host_call", "host_draw", "host_exchange", "recv", "send"))
 
 
 def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     """Write a node's code. Raises TraceError where it has none."""
     op = node.op
-    if isinstance(op, Undefined):
+    if op.name == "undefined":
         _undefined(e, node)
         return
     if isinstance(op, Constant) and is_array(node.outputs[0]):
         _constant(e, node)
         return
-    if isinstance(op, HostCall) and (emit_draw(e, node) or emit_start(e, node)):
+    if op.name in _HOST_CALLS and _draws(e, node):
         return
-    if isinstance(op, (RecursiveCall, Recurse)):
+    if op.kind == "call":
+        from tracejit.codegen.program.recursion import emit_recursive_call
+
         emit_recursive_call(e, node)
         return
-    if isinstance(op, HostEffect) or node.binds and op.gives_sizes:
-        emit_host_call(e, node)
+    if op.name in _HOST_CALLS - {"host_call"} or node.binds and op.gives_sizes:
+        _host_call(e, node)
         return
     overwritten = e.plan.overwritten(node)
     for v in node.outputs:
@@ -63,14 +52,14 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
         e.pointer.stores(node.outputs[0])
     elif op.kind == "fusion":
         _fusion(e, node, overwritten)
-    elif isinstance(op, WriteItem):
+    elif op.name == "write_item":
         if not overwritten:
             _copy_first(e, node)
         emit_scalar_node(e, node)
         e.pointer.stores(node.outputs[0])
-    elif isinstance(op, StartToken):
+    elif op.name == "start_token":
         return
-    elif isinstance(op, Check):
+    elif op.name == "check":
         (register,) = e.registers(e.scalars[node.inputs[0]])
         e.fb.check(e.fb.emit(f"xor i1 {register}, true"))
     elif isinstance(op, BindSize):
@@ -85,6 +74,20 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
         raise TraceError("TJ015", f"{op.name} has no native code yet", node.where)
     else:
         _other(e, node)
+
+
+def _draws(e: ProgramContext, node: Node) -> bool:
+    """Write a node that draws random numbers, or starts a stream of them, if it is one."""
+    from tracejit.codegen.program.random.draws import emit_draw
+    from tracejit.codegen.program.random.own_streams import emit_start
+
+    return emit_draw(e, node) or emit_start(e, node)
+
+
+def _host_call(e: ProgramContext, node: Node) -> None:
+    from tracejit.codegen.program.host.results import emit_host_call
+
+    emit_host_call(e, node)
 
 
 def _prepare(e: ProgramContext, v: Value, overwrites: bool) -> None:
@@ -130,6 +133,8 @@ def _bind_size(e: ProgramContext, node: Node) -> None:
 
 def _copy_first(e: ProgramContext, node: Node) -> None:
     """The old array, for an update of one element to go on from."""
+    from tracejit.codegen.program.copies import copy_elements
+
     old, (out,) = node.inputs[0], node.outputs
     source, target = e.pointer[old], e.pointer[out]
     copy_elements(e, old, source, target, e.strides.get(old), e.strides.get(out))
@@ -171,6 +176,9 @@ def _note_stores(e: ProgramContext, node: Node) -> None:
 
 
 def _effect(e: ProgramContext, node: Node) -> None:
+    from tracejit.codegen.program.effects import emit_effect
+    from tracejit.codegen.program.exits import holding
+
     states = node.attrs.get("states", ())
     values = node.inputs[len(node.inputs) - len(states) :]
     with holding(e, list(zip(states, values, strict=True))):
@@ -185,12 +193,17 @@ def _other(e: ProgramContext, node: Node) -> None:
     for v in scratch:
         e.pointer.require(v)
     e.scratch[node] = [e.pointer[v] for v in scratch]
-    if isinstance(node.op, MatMulBoth):
+    if node.op.name == "matmul_both":
+        from tracejit.codegen.program.matvec import emit_both
+
         emit_both(e, node, lambda product: _library(e, product))
     else:
         _library(e, node)
 
 
 def _library(e: ProgramContext, node: Node) -> None:
+    from tracejit.codegen.program.library_calls import emit_library
+    from tracejit.codegen.program.ufunc_loops import emit_loops
+
     if not (emit_library(e, node) or emit_loops(e, node)):
-        emit_host_call(e, node)
+        _host_call(e, node)

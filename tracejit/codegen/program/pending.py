@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tracejit.codegen.analysis.liveness import Liveness
 from tracejit.codegen.llvm.lanes import bits
@@ -13,6 +13,7 @@ from tracejit.codegen.lowering.row_blocks import MOST_ROWS, in_blocks, numbers_o
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Expr, Kernel
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["PendingCall", "sized"]
 

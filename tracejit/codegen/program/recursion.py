@@ -9,15 +9,15 @@ whole run must be repeated eagerly, or an exception is pending.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
-from tracejit.codegen.program.host.calls import slot_count
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import python_address
 from tracejit.ops.control.recursion import RecursiveCall
 
@@ -66,6 +66,8 @@ class FunctionLayout:
 
 
 def _places(values: Sequence[Value]) -> tuple[tuple[int, ...], int]:
+    from tracejit.codegen.program.host.calls import slot_count
+
     places, cursor = [], 0
     for v in values:
         places.append(cursor)

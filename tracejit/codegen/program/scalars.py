@@ -10,6 +10,7 @@ There is no kernel, no call and no array in memory for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, product_limit
 from tracejit.codegen.llvm.lanes import (
@@ -27,23 +28,22 @@ from tracejit.codegen.scalar.integers import with_overflow
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
-from tracejit.ir.op import Op
 from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
-from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.array.shape import Element as ElementOp
-from tracejit.ops.python.arithmetic import PyAbs, PyAdd, PyMultiply, PyNegative, PySubtract
-from tracejit.ops.python.scalar_exprs import ScalarRule
+
+if TYPE_CHECKING:
+    from tracejit.ops.python.scalar_exprs import ScalarRule
 
 __all__ = ["element_address", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
 #: Ops on ints: the operation's name, and LLVM's.
-_ARITHMETIC: dict[type[Op], tuple[str, str]] = {
-    PyAdd: ("add", "add"),
-    PySubtract: ("subtract", "sub"),
-    PyMultiply: ("multiply", "mul"),
+_ARITHMETIC: dict[str, tuple[str, str]] = {
+    "py_add": ("add", "add"),
+    "py_subtract": ("subtract", "sub"),
+    "py_multiply": ("multiply", "mul"),
 }
 
 
@@ -53,7 +53,7 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
     `pointer` of a `write_item`'s result is the memory to write, which holds the old array's other
     elements already.
     """
-    if isinstance(node.op, WriteItem):
+    if node.op.name == "write_item":
         _write_item(e, node)
         return True
     if len(node.outputs) != 1 or isinstance(node.outputs[0].type, ArrayType):
@@ -66,7 +66,7 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
             e.scalars[out] = e.bind(e.checked_dim(node.attrs["dim"]), "i64")
         case ElementOp():
             e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
-        case ReadItem():
+        case op if op.name == "read_item":
             e.scalars[out] = _load(
                 e, out, element_address(e, node.inputs[0], node.inputs[1:], node)
             )
@@ -116,14 +116,14 @@ def _scalar(e: ProgramContext, node: Node) -> bool:
     """An op on scalars. False where it has no expression."""
     if not all(v in e.scalars for v in node.inputs):
         return False
-    if type(node.op) in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
+    if node.op.name in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
         _arithmetic(e, node)
         return True
     rule = scalar_rule(node, [e.scalars[v] for v in node.inputs])
     if rule is None:
         return False
     element, bails = rule
-    if isinstance(node.op, (PyNegative, PyAbs)) and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
         # Only the least int has no counterpart.
         bails = None
     known: dict[object, str] = {}
@@ -138,7 +138,7 @@ def _arithmetic(e: ProgramContext, node: Node) -> None:
     fb = e.fb
     a, b = (_operand(e, v) for v in node.inputs)
     (out,) = node.outputs
-    operation, short = _ARITHMETIC[type(node.op)]
+    operation, short = _ARITHMETIC[node.op.name]
     low, high = e.int_ranges.result(node)
     factors = [(v, e.int_ranges.of(w)) for v, w in (node.inputs, node.inputs[::-1])]
     constants = [(v, k) for v, (k, same) in factors if k == same != 0]

@@ -19,7 +19,6 @@ A kernel that computes an array to be pushed writes it to memory of its own, whi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse, check_stacks, stack_tokens
@@ -31,6 +30,7 @@ from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.places import no_memory
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from tracejit.codegen.analysis.liveness import is_array
@@ -18,6 +18,7 @@ from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.reduction import Reduction
 

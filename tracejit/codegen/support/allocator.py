@@ -32,7 +32,7 @@ from tracejit.link.addresses import Address
 from tracejit.link.places import ALLOCATOR
 from tracejit.link.shared import shared
 
-__all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "block_address", "kept_bytes"]
+__all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "allocator_text", "block_address", "kept_bytes"]
 
 #: name -> result and parameter types.
 BLOCK_FUNCTIONS: dict[str, tuple[str, list[str]]] = {
@@ -48,20 +48,20 @@ _LEAST, _HUGE, MOST_KEPT = 1 << 17, 1 << 22, 1 << 28
 _FARTHEST = 1 << 60
 
 # In front of a block lie, in i64, what was asked for, its capacity, and what malloc gave.
-_TEXT = f"""
+_TEXT = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare ptr @memcpy(ptr, ptr, i64)
 @tj_kept_bytes = global i64 0
 
-define internal void @tj_drop(ptr %block) {{
+define internal void @tj_drop(ptr %block) {
   %at = getelementptr i64, ptr %block, i64 -1
   %raw = load ptr, ptr %at
   call void @free(ptr %raw)
   ret void
-}}
+}
 
-define internal ptr @tj_out_of(ptr %place) {{
+define internal ptr @tj_out_of(ptr %place) {
   %block = atomicrmw xchg ptr %place, ptr null acq_rel
   %none = icmp eq ptr %block, null
   br i1 %none, label %empty, label %found
@@ -72,10 +72,10 @@ found:
   ret ptr %block
 empty:
   ret ptr null
-}}
+}
 
-define ptr @tj_take(ptr %place, i64 %n) {{
-  %small = icmp ult i64 %n, {_LEAST}
+define ptr @tj_take(ptr %place, i64 %n) {
+  %small = icmp ult i64 %n, LEAST
   br i1 %small, label %new, label %look
 look:
   %held = call ptr @tj_out_of(ptr %place)
@@ -109,7 +109,7 @@ made:
   store i64 %n, ptr %asked_at
   store i64 %n, ptr %capacity_at
   store ptr %raw, ptr %raw_at
-  %huge = icmp uge i64 %n, {_HUGE}
+  %huge = icmp uge i64 %n, HUGE
   br i1 %huge, label %advise, label %ready
 advise:
   %last = add i64 %address, 4095
@@ -122,9 +122,9 @@ ready:
   ret ptr %block
 nothing:
   ret ptr null
-}}
+}
 
-define void @tj_give(ptr %place, ptr %block) {{
+define void @tj_give(ptr %place, ptr %block) {
   %none = icmp eq ptr %block, null
   br i1 %none, label %done, label %measure
 measure:
@@ -132,7 +132,7 @@ measure:
   %capacity_at = getelementptr i64, ptr %block, i64 -2
   %asked = load i64, ptr %asked_at
   %capacity = load i64, ptr %capacity_at
-  %small = icmp ult i64 %capacity, {_LEAST}
+  %small = icmp ult i64 %capacity, LEAST
   %quarter = lshr i64 %capacity, 2
   %wasteful = icmp ult i64 %asked, %quarter
   %either = or i1 %small, %wasteful
@@ -140,7 +140,7 @@ measure:
 count:
   %before = atomicrmw add ptr @tj_kept_bytes, i64 %capacity acq_rel
   %after = add i64 %before, %capacity
-  %too_many = icmp ugt i64 %after, {MOST_KEPT}
+  %too_many = icmp ugt i64 %after, MOST
   br i1 %too_many, label %uncount, label %keep
 uncount:
   %again = atomicrmw sub ptr @tj_kept_bytes, i64 %capacity acq_rel
@@ -160,9 +160,9 @@ evict:
   br label %done
 done:
   ret void
-}}
+}
 
-define ptr @tj_grow(ptr %place, ptr %cell, i64 %n) {{
+define ptr @tj_grow(ptr %place, ptr %cell, i64 %n) {
   %room = getelementptr i64, ptr %cell, i64 1
   %has = load i64, ptr %room
   %twice = shl i64 %has, 1
@@ -184,12 +184,12 @@ made:
   br label %done
 done:
   ret ptr %block
-}}
+}
 
 ; A kept block may be far larger than what is asked for. The capacity that a cell is told of still
 ; only doubles, so that it says within a factor of two how much was used.
-define ptr @tj_extend(ptr %place, ptr %cell, i64 %used, i64 %n) {{
-  %far = icmp ugt i64 %n, {_FARTHEST}
+define ptr @tj_extend(ptr %place, ptr %cell, i64 %used, i64 %n) {
+  %far = icmp ugt i64 %n, FARTHEST
   br i1 %far, label %nothing, label %begin
 begin:
   %room_at = getelementptr i64, ptr %cell, i64 1
@@ -233,9 +233,9 @@ done:
   ret ptr %block
 nothing:
   ret ptr null
-}}
+}
 
-define void @tj_empty(ptr %place) {{
+define void @tj_empty(ptr %place) {
   %block = call ptr @tj_out_of(ptr %place)
   %none = icmp eq ptr %block, null
   br i1 %none, label %done, label %drop
@@ -244,7 +244,7 @@ drop:
   br label %done
 done:
   ret void
-}}
+}
 """
 
 #: Asks for huge pages; 14 is Linux's MADV_HUGEPAGE. A refusal changes nothing.
@@ -259,11 +259,18 @@ define internal void @tj_advise(i64 %page, i64 %length) {
 _NO_ADVICE = "define internal void @tj_advise(i64 %page, i64 %length) {\n  ret void\n}\n"
 
 
-def _compiled() -> Library:
+def allocator_text(most_kept: int = MOST_KEPT) -> str:
+    """The LLVM text of the functions, of which all places together hold so many bytes at most."""
     text = _TEXT + (_ADVISE if sys.platform == "linux" else _NO_ADVICE)
-    return load_object(
-        object_code(text, glue=True), {}, [*BLOCK_FUNCTIONS, "tj_empty", "tj_kept_bytes"]
-    )
+    numbers = {"LEAST": _LEAST, "HUGE": _HUGE, "MOST": most_kept, "FARTHEST": _FARTHEST}
+    for name, number in numbers.items():
+        text = text.replace(name, str(number))
+    return text
+
+
+def _compiled() -> Library:
+    exports = [*BLOCK_FUNCTIONS, "tj_empty", "tj_kept_bytes"]
+    return load_object(object_code(allocator_text(), glue=True), {}, exports)
 
 
 def block_address(name: str) -> Address:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracejit.codegen.llvm.engine import Library, host_target, load_object, object_code
+from tracejit.codegen.llvm.engine import HostTarget, Library, host_target, load_object, object_code
 from tracejit.codegen.support.contraction_text import (
     PARAMETERS,
     SHARED,
@@ -21,6 +21,7 @@ from tracejit.link.shared import Shared, shared
 __all__ = [
     "CONTRACTIONS",
     "contraction_address",
+    "contraction_module",
     "contraction_name",
     "contraction_scratch",
     "is_shared",
@@ -39,11 +40,18 @@ CONTRACTIONS: dict[str, list[str]] = {
 }
 
 
+def contraction_module(name: str, target: HostTarget) -> str:
+    """The LLVM text that defines a function of CONTRACTIONS and those beside it."""
+    kind = name.split("_")[2]
+    dtype, wide = _KINDS[kind]
+    return contraction_text(f"tj_contract_{kind}", dtype, target, wide)
+
+
 def _library(kind: str, threads: int | None) -> Shared:
-    name, (dtype, wide) = f"tj_contract_{kind}", _KINDS[kind]
+    name = f"tj_contract_{kind}"
 
     def compiled() -> Library:
-        code = object_code(contraction_text(name, dtype, host_target(), wide))
+        code = object_code(contraction_module(name, host_target()))
         pool = pool_address()
         # Without a pool there is one thread, and nothing calls it.
         word = thread_word(threads)

@@ -28,13 +28,13 @@ meanwhile, as by `quietly`.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library
 from tracejit.codegen.support.python_calls import load_python_text
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.addresses import Address
 from tracejit.link.finding import object_address
 from tracejit.link.quiet import quiet_address, quiet_state

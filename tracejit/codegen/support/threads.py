@@ -27,7 +27,7 @@ from tracejit.link.addresses import Address
 from tracejit.link.finding import c_address
 from tracejit.link.shared import After, forget_in_child, shared
 
-__all__ = ["pool_address"]
+__all__ = ["pool_address", "pool_text"]
 
 #: Parts for each thread; pauses before a futex; and the bits of the state.
 _PARTS, _SPINS, _MANY, _OPEN = 8, 100, 4095, 1 << 24
@@ -270,7 +270,8 @@ define void @tj_forget() {
 """
 
 
-def _compiled() -> Library:
+def pool_text() -> str:
+    """The LLVM text of `tj_parallel`, and of `tj_forget`, for children of a fork."""
     number, pause = _MACHINES[platform.machine()]
     words: dict[str, Any] = {
         "FUTEX": number,
@@ -286,8 +287,12 @@ def _compiled() -> Library:
     text = _TEXT
     for word, value in words.items():
         text = text.replace(word, str(value))
+    return text
+
+
+def _compiled() -> Library:
     found = {s: c_address(s) for s in _SYMBOLS}
-    return load_object(object_code(text, glue=True), found, ["tj_parallel", "tj_forget"])
+    return load_object(object_code(pool_text(), glue=True), found, ["tj_parallel", "tj_forget"])
 
 
 def pool_address() -> Address | None:

@@ -20,119 +20,105 @@ attribute that changes which vectors are legal (`min-legal-vector-width` below t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from tracejit.codegen.vector_math import (
-    complex_powers,
-    cube_roots,
-    exponentials,
-    hyperbolic,
-    inverse_hyperbolic,
-    inverse_trigonometric,
-    log_sums,
-    logarithms,
-    powers,
-    square_roots,
-    trigonometric,
-)
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.llvm_builder import LlvmBuilder
 from tracejit.codegen.vector_math.llvm_text import Definition, symbol
-from tracejit.codegen.vector_math.special import (
-    bessel,
-    entropies,
-    errors,
-    gamma_functions,
-    logistic,
-    normal,
-)
 from tracejit.codegen.vector_math.values import Float
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["ARITY", "PARTS", "SHARED", "build", "define", "symbol"]
 
-Body = Callable[..., Float]
+Body = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class _Function:
-    """What writes a function: `body` in the format of the arguments.
+    """What writes a function: `body` in the format of the arguments, of whose results one counts.
 
-    `wide` is for float32, over the arguments as float64; the result is rounded once.
+    `wide` is for float32, over the arguments as float64; the result is rounded once. Both are names
+    in modules of this package, which are imported when they are written.
     """
 
-    body: Body
+    body: str
     arity: int = 1
-    wide: Body | None = None
+    wide: str = ""
+    place: int | None = None
 
 
-def _over_doubles(body: Body) -> _Function:
+def _over_doubles(body: str) -> _Function:
     return _Function(body, wide=body)
 
 
-def _nth(body: Callable[..., Sequence[Float]], place: int) -> Body:
-    return lambda e, *arguments: body(e, *arguments)[place]
+def _written_by(place: str) -> Body:
+    """The function of a name such as `special.bessel.j0`."""
+    module, _, name = place.rpartition(".")
+    body: Body = getattr(import_module(f"{__package__}.{module}"), name)
+    return body
 
 
 _FUNCTIONS: dict[str, _Function] = {
-    "arccos": _Function(inverse_trigonometric.arccos),
-    "arccosh": _Function(inverse_hyperbolic.arccosh),
-    "arcsin": _Function(inverse_trigonometric.arcsin),
-    "arcsinh": _Function(inverse_hyperbolic.arcsinh),
-    "arctan": _Function(inverse_trigonometric.arctan),
-    "arctan2": _Function(inverse_trigonometric.arctan2, 2),
-    "arctanh": _Function(inverse_hyperbolic.arctanh),
-    "cbrt": _Function(cube_roots.cbrt),
-    "cos": _Function(trigonometric.cos),
-    "cosh": _Function(hyperbolic.cosh),
-    "erf": _Function(errors.erf),
-    "erfc": _over_doubles(normal.erfc),
-    "erfcinv": _over_doubles(normal.erfcinv),
-    "erfcx": _over_doubles(normal.erfcx),
-    "erfinv": _over_doubles(normal.erfinv),
-    "exp": _Function(exponentials.exp),
-    "exp2": _Function(exponentials.exp2),
-    "expit": _over_doubles(logistic.expit),
-    "expm1": _Function(hyperbolic.expm1),
-    "gamma": _over_doubles(gamma_functions.gamma),
-    "gammaln": _over_doubles(gamma_functions.gammaln),
-    "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
-    "i0": _over_doubles(bessel.i0),
-    "i0e": _over_doubles(bessel.i0e),
-    "i1": _over_doubles(bessel.i1),
-    "i1e": _over_doubles(bessel.i1e),
-    "j0": _over_doubles(bessel.j0),
-    "j1": _over_doubles(bessel.j1),
-    "kl_div": _Function(entropies.kl_div, 2, wide=entropies.kl_div),
-    "log": _Function(logarithms.log),
-    "log10": _Function(logarithms.log10),
-    "log1p": _Function(logarithms.log1p),
-    "log2": _Function(logarithms.log2),
-    "log_expit": _over_doubles(logistic.log_expit),
-    "log_ndtr": _over_doubles(normal.log_ndtr),
-    "logit": _over_doubles(logistic.logit),
-    "logaddexp": _Function(log_sums.logaddexp, 2, wide=log_sums.wide_logaddexp),
-    "logaddexp2": _Function(log_sums.logaddexp2, 2, wide=log_sums.wide_logaddexp2),
-    "ndtr": _over_doubles(normal.ndtr),
-    "ndtri": _over_doubles(normal.ndtri),
-    "power": _Function(powers.power, 2),
-    "psi": _over_doubles(gamma_functions.psi),
-    "sin": _Function(trigonometric.sin),
-    "sinh": _Function(hyperbolic.sinh),
-    "tan": _Function(trigonometric.tan),
-    "tanh": _Function(exponentials.tanh),
-    "y0": _over_doubles(bessel.y0),
-    "y1": _over_doubles(bessel.y1),
+    "arccos": _Function("inverse_trigonometric.arccos"),
+    "arccosh": _Function("inverse_hyperbolic.arccosh"),
+    "arcsin": _Function("inverse_trigonometric.arcsin"),
+    "arcsinh": _Function("inverse_hyperbolic.arcsinh"),
+    "arctan": _Function("inverse_trigonometric.arctan"),
+    "arctan2": _Function("inverse_trigonometric.arctan2", 2),
+    "arctanh": _Function("inverse_hyperbolic.arctanh"),
+    "cbrt": _Function("cube_roots.cbrt"),
+    "cos": _Function("trigonometric.cos"),
+    "cosh": _Function("hyperbolic.cosh"),
+    "erf": _Function("special.errors.erf"),
+    "erfc": _over_doubles("special.normal.erfc"),
+    "erfcinv": _over_doubles("special.normal.erfcinv"),
+    "erfcx": _over_doubles("special.normal.erfcx"),
+    "erfinv": _over_doubles("special.normal.erfinv"),
+    "exp": _Function("exponentials.exp"),
+    "exp2": _Function("exponentials.exp2"),
+    "expit": _over_doubles("special.logistic.expit"),
+    "expm1": _Function("hyperbolic.expm1"),
+    "gamma": _over_doubles("special.gamma_functions.gamma"),
+    "gammaln": _over_doubles("special.gamma_functions.gammaln"),
+    "hypot": _Function("square_roots.hypot", 2, wide="square_roots.wide_hypot"),
+    "i0": _over_doubles("special.bessel.i0"),
+    "i0e": _over_doubles("special.bessel.i0e"),
+    "i1": _over_doubles("special.bessel.i1"),
+    "i1e": _over_doubles("special.bessel.i1e"),
+    "j0": _over_doubles("special.bessel.j0"),
+    "j1": _over_doubles("special.bessel.j1"),
+    "kl_div": _Function("special.entropies.kl_div", 2, wide="special.entropies.kl_div"),
+    "log": _Function("logarithms.log"),
+    "log10": _Function("logarithms.log10"),
+    "log1p": _Function("logarithms.log1p"),
+    "log2": _Function("logarithms.log2"),
+    "log_expit": _over_doubles("special.logistic.log_expit"),
+    "log_ndtr": _over_doubles("special.normal.log_ndtr"),
+    "logit": _over_doubles("special.logistic.logit"),
+    "logaddexp": _Function("log_sums.logaddexp", 2, wide="log_sums.wide_logaddexp"),
+    "logaddexp2": _Function("log_sums.logaddexp2", 2, wide="log_sums.wide_logaddexp2"),
+    "ndtr": _over_doubles("special.normal.ndtr"),
+    "ndtri": _over_doubles("special.normal.ndtri"),
+    "power": _Function("powers.power", 2),
+    "psi": _over_doubles("special.gamma_functions.psi"),
+    "sin": _Function("trigonometric.sin"),
+    "sinh": _Function("hyperbolic.sinh"),
+    "tan": _Function("trigonometric.tan"),
+    "tanh": _Function("exponentials.tanh"),
+    "y0": _over_doubles("special.bessel.y0"),
+    "y1": _over_doubles("special.bessel.y1"),
 }
 #: The parts of complex results, by the parts of the operands in order; of float64 alone.
 _PARTS: dict[str, _Function] = {
-    f"power_{part}": _Function(_nth(complex_powers.power_parts, k), 4)
+    f"power_{part}": _Function("complex_powers.power_parts", 4, place=k)
     for k, part in enumerate(("real", "imag"))
 }
 #: Functions with several results.
-_SHARING: dict[str, Callable[..., Sequence[Float]]] = {
-    "sincos": trigonometric.sincos,
-    "power_parts": complex_powers.power_parts,
+_SHARING: dict[str, str] = {
+    "sincos": "trigonometric.sincos",
+    "power_parts": "complex_powers.power_parts",
 }
 #: A function's name -> the one that gives its result, too, and which of the results it is.
 SHARED: dict[str, tuple[str, int]] = {
@@ -153,11 +139,14 @@ def build(e: VectorBuilder, name: str, arguments: Sequence[Float]) -> Sequence[F
     Raises KeyError for an unknown name.
     """
     if name in _SHARING:
-        return _SHARING[name](e, *arguments)
+        several: Sequence[Float] = _written_by(_SHARING[name])(e, *arguments)
+        return several
     function = _FUNCTIONS.get(name) or _PARTS[name]
-    if function.wide is None or e.format is not F32:
-        return [function.body(e, *arguments)]
-    return [function.wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)]
+    if not function.wide or e.format is not F32:
+        result = _written_by(function.body)(e, *arguments)
+        return [result if function.place is None else result[function.place]]
+    wide = _written_by(function.wide)
+    return [wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)]
 
 
 def define(

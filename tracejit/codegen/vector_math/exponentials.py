@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
-from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = [
     "exp",
@@ -94,6 +96,8 @@ def power_of_sixteenths(e: VectorBuilder, count: Int) -> tuple[Int, Float]:
 @functools.cache
 def sixteenths(dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """2^(j / 16) as numbers whose encodings lack j sixteenths, and the relative errors of these."""
+    from fractions import Fraction
+
     fmt = FORMATS[dtype]
     powers, low = [], []
     for j in range(16):
@@ -106,6 +110,8 @@ def sixteenths(dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def root_of_two(j: int) -> Fraction:
     """2^(j / 16), good to 2^-128: four square roots in fixed point."""
+    from fractions import Fraction
+
     root = 1 << (j + 16 * 128)
     for _ in range(4):
         root = math.isqrt(root)
@@ -170,6 +176,9 @@ def tanh(e: VectorBuilder, x: Float) -> Float:
 
 def _tanh_in_pieces(e: VectorBuilder, x: Float) -> Float:
     """tanh(c) + d * q(d), d = |x| - c, with the nearest of 32 centres; about 0 d + d * q(d)."""
+
+    from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
+
     a = abs(x).at_most(LAST)
     number = (a.bits() >> 21) - FIRST
     piece = number.at_least(0)  # Only of NaN is the number above 31, and read modulo 32.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["F32", "F64", "FORMATS", "Format"]
 

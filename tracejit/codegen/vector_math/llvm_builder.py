@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self, cast
 
 from tracejit.codegen.vector_math.builder import Value, Values, VectorBuilder
 from tracejit.codegen.vector_math.formats import F64, Format
 from tracejit.codegen.vector_math.llvm_text import Definition, literal, symbol
 from tracejit.codegen.vector_math.values import Float, Int, Mask
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LlvmBuilder"]
 

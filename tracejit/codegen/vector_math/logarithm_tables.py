@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tracejit.codegen.vector_math.formats import F64, FORMATS, Format
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "START",

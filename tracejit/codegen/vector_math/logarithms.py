@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32
@@ -18,6 +17,7 @@ from tracejit.codegen.vector_math.logarithm_tables import START, centres, octave
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int, Mask
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Reduced",

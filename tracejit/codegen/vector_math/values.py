@@ -7,10 +7,10 @@ contracted, reordered or folded: every operation is rounded by itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, Self
 
 from tracejit.codegen.vector_math.formats import Format
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Emitter", "Float", "Int", "Mask"]
 

@@ -4,7 +4,7 @@ trace holds for what is there then."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from tracejit.frontend.capture.reads import (
     LeafRead,
 )
 from tracejit.frontend.tracing.trace import user_line
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Call",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.frontend.containers.grown_lists import holds_or_raises
-from tracejit.frontend.containers.tables import Table, Tabled, fits_table
+from tracejit.frontend.containers.tables import Table, fits_table
 from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.control.growth import FEW
 from tracejit.frontend.control.iteration import Items, items_of
@@ -21,6 +21,7 @@ from tracejit.frontend.control.unions import require
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.grown import Form, form_of, joined_form
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.restarts import Tabled
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line

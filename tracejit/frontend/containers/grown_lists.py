@@ -45,7 +45,6 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -551,27 +550,6 @@ def _refuse_empty(length: Any) -> None:
         return
     holds = binary_operator(operator.gt, number(length), 0)
     here().emit_all("check", (lift(holds).value(),), {})
-
-
-def with_arrays(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a function of NumPy: arrays in place of grown lists."""
-    if any(map(_holds, args)) or any(map(_holds, kwargs.values())):
-        return tuple(map(_as_array, args)), {k: _as_array(v) for k, v in kwargs.items()}
-    return args, kwargs
-
-
-def _holds(x: Any) -> bool:
-    return is_grown(x) or isinstance(x, StandIn) or type(x) in (list, tuple) and any(map(_holds, x))
-
-
-def _as_array(x: Any) -> Any:
-    if isinstance(x, StandIn):
-        x = x.listed()
-    if is_grown(x):
-        return array_of(x)
-    return type(x)(map(_as_array, x)) if type(x) in (list, tuple) else x
 
 
 def as_grown(interpreter: Interpreter, x: Any) -> Any:

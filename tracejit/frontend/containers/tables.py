@@ -38,12 +38,13 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.restarts import Tabled
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedScalar, lift
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["Table", "Tabled", "fits_table", "is_key_form"]
+__all__ = ["Table", "fits_table", "is_key_form"]
 
 #: An odd number near 2^64 / golden ratio, as an int64.
 _FACTOR = np.int64(-7046029254386353131)
@@ -57,14 +58,6 @@ def is_key_form(form: Form | None) -> bool:
     if isinstance(form, Record):
         return form.cls is tuple and all(map(is_key_form, form.parts))
     return isinstance(form, Element) and not form.shape and form.dtype.kind in "biuf"
-
-
-class Tabled(TraceError):
-    """A dict or set is to be a table from where it is made on: the trace is to begin anew."""
-
-    def __init__(self, site: Any, forms: tuple[Form | None, Form | None]) -> None:
-        super().__init__("TJ002", "a dict or set of numbers of several kinds", user_line())
-        self.site, self.forms = site, forms
 
 
 def fits_table(forms: tuple[Form | None, Form | None], cls: type) -> bool:

@@ -33,21 +33,13 @@ from tracejit.ir.graph import Graph, Value
 from tracejit.ir.types import PYBOOL, TOKEN, Type, type_substitute
 from tracejit.ops.control.recursion import described
 
-__all__ = ["Recursion", "Recursive", "call_recursive"]
+__all__ = ["Recursion", "call_recursive"]
 
 _ROUNDS = 16
 #: Calls of one function for unlike types that are inside each other.
 _UNLIKE = 4
 #: Codes of the errors of a function that stores into what its calls pass by value.
 _STORES = ("TJ005", "TJ020")
-
-
-class Recursive(TraceError):
-    """Traced values decide how often a function calls itself: `callee` is its code."""
-
-    def __init__(self, code: CodeType) -> None:
-        super().__init__("TJ020", code.co_name, user_line())
-        self.callee = code
 
 
 def call_recursive(

@@ -8,7 +8,6 @@ windows: slices of one array, of which the places and sizes are passed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.frontend.control.kinds import same_constant
@@ -22,6 +21,7 @@ from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, Type
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Arguments", "Fixed", "Site", "leaves_in"]
 

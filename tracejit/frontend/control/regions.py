@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, sizes_read
 from tracejit.ir.types import PYBOOL
+from tracejit.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

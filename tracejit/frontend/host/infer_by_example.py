@@ -12,7 +12,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
 from tracejit.ir.evaluate import evaluate as evaluate_graph
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, type_sizes
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.call import call_on
 from tracejit.ops.host.functions import Unsuitable, describe
 

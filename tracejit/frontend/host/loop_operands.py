@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
 
 from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.ops.host.loops import DECOMPOSITIONS, TRANSFORMS, bound
@@ -56,6 +55,8 @@ def _of_transform(name: str, dtype: np.dtype[Any], norm: Any) -> tuple[np.dtype[
     if dtype.kind == "c" and name == "rfft":
         # Which NumPy refuses.
         return dtype, False
+    from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
+
     ufunc = getattr(loops, "rfft_n_even" if name == "rfft" else name)
     wanted, _, made = ufunc.resolve_dtypes((dtype, factor, out), casting="same_kind")
     if made != out and not plain:

@@ -11,6 +11,7 @@ import functools
 import os
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -23,24 +24,14 @@ import numpy as np
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
-from tracejit.frontend.containers import grown_lists
+from tracejit.frontend.containers.listed_arrays import with_arrays
 from tracejit.frontend.containers.traced import DIRECT, TRACED
-from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
-from tracejit.frontend.interpreter.library import call_followed, call_library, is_followed
-from tracejit.frontend.interpreter.library_filters import PARTS as FILTER_PARTS
-from tracejit.frontend.interpreter.library_functions import FOLLOWED
-from tracejit.frontend.interpreter.library_loops import PARTS
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
-from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import choices, construction, contexts, effects, objects
-from tracejit.frontend.python import container_methods as builtin_methods
-from tracejit.frontend.python.contexts import CONTEXT_MANAGER
-from tracejit.frontend.python.random import RandomFunction, random_function
-from tracejit.frontend.python.streams import StreamMethod
-from tracejit.frontend.python.unread_lists import Growth
+from tracejit.frontend.python import choices, objects
+from tracejit.frontend.python.call_table import CALLS
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.instances import is_instance
@@ -75,7 +66,15 @@ _PURE_NUMPY = frozenset(
 
 #: Arrays of at most so many elements become part of a program.
 _SMALL = 2**14
-_PARTS: frozenset[Any] = frozenset((*PARTS, *FILTER_PARTS))
+
+
+@cache
+def _parts() -> frozenset[Any]:
+    """What stands for parts of NumPy's own functions."""
+    from tracejit.frontend.interpreter import library_filters, library_loops
+
+    return frozenset((*library_loops.PARTS, *library_filters.PARTS))
+
 
 #: Operations of Python that take as long as a call of a function, and of one of NumPy.
 _CALL, _NUMPY_CALL = 3, 90
@@ -103,6 +102,25 @@ _CACHED = type(functools.lru_cache(lambda: None))
 _HOSTED = ("TJ002", "TJ004")
 
 
+def _is_hosted(f: Any) -> bool:
+    from tracejit.frontend.host.calls import is_hosted
+
+    return is_hosted(f)
+
+
+def _host_call(
+    interpreter: Interpreter,
+    f: Any,
+    args: Any,
+    kwargs: Any,
+    refused: TraceError,
+    method: str = "__call__",
+) -> Any:
+    from tracejit.frontend.host.calls import host_call
+
+    return host_call(interpreter, f, args, kwargs, refused, method)
+
+
 def _is_own(interpreter: Interpreter, f: FunctionType) -> bool:
     """Whether `f` belongs to the program, or to the package of the compiled function."""
     top = (f.__module__ or "").partition(".")[0]
@@ -118,19 +136,20 @@ def _name(f: Any) -> str:
 
 def takes_unions(interpreter: Interpreter, f: Any, args: Sequence[Any]) -> bool:
     """Whether a callee deals itself with values that a branch left different."""
+
     if any(f is known for known in _HANDS_ON):
         return not any(isinstance(x, Union) for x in args)
     if isinstance(f, FunctionType):
-        known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
+        known = f in HANDLERS or f in CALLS or _is_numpy(f) or _is_hosted(f)
         return not known
     if isinstance(f, BuiltinFunctionType):
         if f is print:
             return True
-        known = f in builtin_calls.CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
-        return not known and not _is_numpy(f) and f not in builtin_calls.CALLS
+        known = f in CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
+        return not known and not _is_numpy(f) and f not in CALLS
     if isinstance(f, type):
-        return f not in builtin_calls.CALLS and not issubclass(f, (np.generic, np.dtype))
-    return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
+        return f not in CALLS and not issubclass(f, (np.generic, np.dtype))
+    return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not _is_hosted(f)
 
 
 def operations_of(f: Any, args: tuple[Any, ...]) -> int:
@@ -154,6 +173,21 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return _call_ufunc(interpreter, f, "__call__", args, kwargs)
     if isinstance(f, type):
         return _call_class(interpreter, f, args, kwargs)
+    return _call_other(interpreter, f, args, kwargs)
+
+
+def _call_other(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What is no function of Python, ufunc or class."""
+    if isinstance(f, Traceable):
+        return f.traced_call(interpreter, args, kwargs)
+    from tracejit.frontend.python import construction
+    from tracejit.frontend.python.random import RandomFunction, random_function
+    from tracejit.frontend.python.streams import StreamMethod
+    from tracejit.frontend.python.unread_lists import Growth
+
+    cls = type(f)
     drawing = random_function(interpreter, f)
     if drawing is not None:
         return drawing.call(interpreter, *args, **kwargs)
@@ -171,8 +205,6 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         raise TypeError("a number or array is not callable")
     if isinstance(f, (Growth, StreamMethod, RandomFunction)):
         return f.call(interpreter, *args, **kwargs)
-    if isinstance(f, Traceable):
-        return f.traced_call(interpreter, args, kwargs)
     plain = _PLAIN.get(_package(cls))
     if plain is not None and hasattr(f, plain):
         return interpreter.call(_plain(interpreter, f, plain), *args, **kwargs)
@@ -197,27 +229,33 @@ def _package(cls: type) -> str:
 def _call_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+
     if interpreter.is_local(f):
         return run_function(
             interpreter, f, f, args, kwargs, is_generator=id(f) in interpreter.local_generators
         )
-    if f.__code__ is CONTEXT_MANAGER:
-        return contexts.generator_context(interpreter, f, args, kwargs)
-    handler = builtin_calls.CALLS.get(f)
+    if f.__code__.co_name == "helper":
+        from tracejit.frontend.python import contexts
+
+        if f.__code__ is contexts.CONTEXT_MANAGER:
+            return contexts.generator_context(interpreter, f, args, kwargs)
+    handler = CALLS.get(f)
     if handler is not None:
         return handler(interpreter, *args, **kwargs)
     traced = getattr(f, "__tracejit_traced__", None)
     if traced is not None:
         return traced(interpreter, *args, **kwargs)
     if f in TRACED:
+        from tracejit.frontend.interpreter.library import call_library
+
         return call_library(interpreter, f, args, kwargs)
     if f in DIRECT:
         return f(*args, **kwargs)
     if f in FORMS or f in choices.FORMS:
         interpreter.capture.object_source(f, f.__name__)
         return call_rewritten(interpreter, f, args, kwargs)
-    if interpreter.following and f in _PARTS:
-        return call_followed(interpreter, f, args, kwargs)
+    if interpreter.following and f in _parts():
+        return _call_library_function(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -226,15 +264,24 @@ def _call_function(
     if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
         return interpreter.fresh(f(*args, **kwargs))
     if not _is_own(interpreter, f):
-        if is_followed(interpreter, f, args, kwargs):
-            return call_followed(interpreter, f, args, kwargs)
-        require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
-        return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+        return _call_library_function(interpreter, f, args, kwargs)
     following, interpreter.following = interpreter.following, False
     try:
         return call_rewritten(interpreter, f, args, kwargs)
     finally:
         interpreter.following = following
+
+
+def _call_library_function(
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A function of a library that is not compiled as it is."""
+    from tracejit.frontend.interpreter.library import call_followed, is_followed
+
+    if interpreter.following and f in _parts() or is_followed(interpreter, f, args, kwargs):
+        return call_followed(interpreter, f, args, kwargs)
+    require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
+    return _host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
 
 
 def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -249,7 +296,9 @@ def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple
 def _call_builtin(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    handler = builtin_calls.CALLS.get(f)
+    from tracejit.frontend.python import container_methods as builtin_methods
+
+    handler = CALLS.get(f)
     if handler is not None:
         return handler(interpreter, *_iterables(interpreter, f, args), **kwargs)
     if _is_numpy(f):
@@ -293,9 +342,11 @@ def _call_partial(
 def _call_class(
     interpreter: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    from tracejit.frontend.python import construction, effects
+
     if cls.__name__ == "prange" and _package(cls) == "numba":
         cls = range
-    handler = builtin_calls.CALLS.get(cls)
+    handler = CALLS.get(cls)
     if handler is not None:
         return handler(interpreter, *_iterables(interpreter, cls, args), **kwargs)
     if issubclass(cls, (np.bool_, np.number)):
@@ -327,13 +378,17 @@ def _is_of_numpy(f: Any) -> bool:
 
 def _is_multimethod(f: Any) -> bool:
     """Whether `f` is a function of SciPy that other libraries may stand in for."""
-    return type(f).__module__ == "uarray" and is_hosted(f)
+
+    return type(f).__module__ == "uarray" and _is_hosted(f)
 
 
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    args, kwargs = grown_lists.with_arrays(args, kwargs)
+    from tracejit.frontend.interpreter.library import call_followed, is_followed
+    from tracejit.frontend.interpreter.library_functions import FOLLOWED
+
+    args, kwargs = with_arrays(args, kwargs)
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
@@ -355,14 +410,15 @@ def _call_numpy(
             return interpreter.fresh(found)
     if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
         refused = refused or TraceError("TJ002", _name(f), user_line())
-        return host_call(interpreter, f, args, kwargs, refused)
+        return _host_call(interpreter, f, args, kwargs, refused)
     with np.errstate(all="ignore"):
         return interpreter.fresh(f(*args, **kwargs))
 
 
 def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The array that a pure function gives for plain arguments, if it is a small one."""
-    if not is_hosted(f):
+
+    if not _is_hosted(f):
         return None
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -382,10 +438,11 @@ def _call_ufunc(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+
     if kwargs.get("out") is Ellipsis:
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
-    args, kwargs = grown_lists.with_arrays(args, kwargs)
+    args, kwargs = with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.
@@ -394,7 +451,7 @@ def _call_ufunc(
         except TraceError as e:
             if e.code not in _HOSTED:
                 raise
-            return host_call(interpreter, ufunc, args, kwargs, e, method)
+            return _host_call(interpreter, ufunc, args, kwargs, e, method)
     if has_traced(args) or has_traced(kwargs):
         if method != "__call__" or len(args) != ufunc.nin or kwargs:
             raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.control.branches import branch, lifted
 from tracejit.frontend.control.unions import (
     choose,
     either,
@@ -82,6 +81,9 @@ def _of_numbers(
     kwargs: dict[str, Any],
 ) -> Any:
     """`f(items)`; numbers are converted as NumPy does where it makes one array of all of them."""
+
+    from tracejit.frontend.control.branches import branch, lifted
+
     found = [_dtypes(x) for x in items]
     kinds = {dtype for dtypes in found for dtype in dtypes}
     top = np.result_type(*kinds) if kinds else None
@@ -127,6 +129,8 @@ def _of_alternatives(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+    from tracejit.frontend.control.branches import lifted
+
     names, values = list(kwargs), [*args, *kwargs.values()]
     parts: Sequence[tuple[Any, ...]] = [
         tuple(v) if type(v) in (list, tuple) else (v,) for v in values

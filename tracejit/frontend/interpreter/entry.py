@@ -26,7 +26,6 @@ the way. Both mean that the call is to be run eagerly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
@@ -48,6 +47,8 @@ from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
 from tracejit.ir.types import PyScalar
+from tracejit.lazy_dataclass import dataclass
+from tracejit.originals import import_compiler
 
 __all__ = ["Store", "TracedResult", "trace_function"]
 
@@ -89,6 +90,7 @@ def trace_function(
     Raises TraceError, ListIsRead where what was learned from earlier traces does not hold, and
     whatever `f` raises.
     """
+    import_compiler()
     capture = Capture(trace, make_leaf, learned)
     interpreter = TraceInterpreter(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
     code = getattr(f, "__code__", None)

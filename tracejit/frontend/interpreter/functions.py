@@ -11,12 +11,7 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.containers.dicts import begun
-from tracejit.frontend.control.branches import names_in
-from tracejit.frontend.control.recursion import call_recursive
-from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.unread_lists import unread_name
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -77,6 +72,9 @@ def run_function(
         return interpreter.allocate(GeneratorCall(lambda: run(given)))
     # The first call is part of the program around it, which knows most of its arguments.
     if code in interpreter.capture.learned.recursive and interpreter.active.get(code):
+        from tracejit.frontend.control.branches import names_in
+        from tracejit.frontend.control.recursion import call_recursive
+
         names = names_in(f if f is new else None)
         return call_recursive(interpreter, (code, form), run, names, given)
     return run(given)
@@ -184,6 +182,9 @@ class _FunctionScope:
 
     def allocate(self, x: Any) -> Any:
         """What the function has just made."""
+
+        from tracejit.frontend.containers.dicts import begun
+
         if type(x) in (dict, set):
             frame = sys._getframe(1)
             return begun(self.interpreter, x, (frame.f_code, frame.f_lasti))
@@ -195,9 +196,15 @@ class _FunctionScope:
 
     def growing_name(self, name: str) -> Any:
         """A name outside the function, of which a method is called next that appends."""
+
+        from tracejit.frontend.python.unread_lists import unread_name
+
         found = unread_name(self.interpreter, self.outer, name)
         return self.outer.get(name) if found is None else found
 
     def imported(self, module: str, level: int, name: str | None) -> Any:
         """What an import statement inside the function binds."""
+
+        from tracejit.frontend.python.imports import imported
+
         return imported(self.interpreter, self.outer.namespace, module, level, name)

@@ -10,46 +10,20 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import CodeType, FunctionType, SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
-from tracejit.frontend.containers import grown_lists, list_edits
-from tracejit.frontend.containers.chosen_keys import chosen_parts, key_of_parts
-from tracejit.frontend.containers.dicts import meets_key
-from tracejit.frontend.control.branches import (
-    lifted,
-    names_of_operands,
-    predicate,
-    with_known_bounds,
-)
-from tracejit.frontend.control.exceptions import Exceptions
-from tracejit.frontend.control.generators import Generators
-from tracejit.frontend.control.iteration import Items, items_of
-from tracejit.frontend.control.recursion import Recursive
-from tracejit.frontend.control.regions import Names, fail
-from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.numpy.stores import TracedFlat
-from tracejit.frontend.python import (
-    comprehensions,
-    contexts,
-    effects,
-    failures,
-    formatting,
-    objects,
-    operators,
-)
-from tracejit.frontend.python import reductions as folds
-from tracejit.frontend.python.matching import Matching
-from tracejit.frontend.python.unread_lists import unread_list
+from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -63,6 +37,7 @@ from tracejit.frontend.tracing.pytree import (
     is_plain_dataclass,
 )
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.restarts import Recursive
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
@@ -105,7 +80,39 @@ _WITHOUT_ITEMS = (type(None), bool, int, float, complex)
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow, Exceptions, Matching, Generators):
+#: Classes whose methods become the interpreter's when the first of them is called.
+_LATER = (
+    ("control.statements", "Flow"),
+    ("control.exceptions", "Exceptions"),
+    ("python.matching", "Matching"),
+    ("control.generators", "Generators"),
+)
+
+if TYPE_CHECKING:
+    from tracejit.frontend.control.exceptions import Exceptions
+    from tracejit.frontend.control.generators import Generators
+    from tracejit.frontend.control.regions import Names
+    from tracejit.frontend.control.statements import Flow
+    from tracejit.frontend.python.matching import Matching
+
+    class _Control(Flow, Exceptions, Matching, Generators):
+        pass
+
+else:
+
+    class _Control:
+        def __getattr__(self, name: str) -> Any:
+            for module, of in _LATER:
+                methods = vars(getattr(import_module(f"tracejit.frontend.{module}"), of))
+                for method, function in methods.items():
+                    if not method.startswith("__") and method not in vars(_Control):
+                        setattr(_Control, method, function)
+            if name in vars(_Control):
+                return getattr(self, name)
+            raise AttributeError(name)
+
+
+class TraceInterpreter(_Control):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -260,6 +267,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
+
+        from tracejit.frontend.control.iteration import Items, items_of
+
         self.step()
         x = narrow(x)
         if isinstance(x, TracedText):
@@ -344,26 +354,44 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
         """`{x!conversion:spec}` in an f-string."""
+
+        from tracejit.frontend.python import formatting
+
         return formatting.formatted(self, x, conversion, spec)
 
     def print_(self, *args: Any, **options: Any) -> None:
         """`print(*args, **options)`."""
+
+        from tracejit.frontend.python import effects
+
         effects.print_(self, *args, **options)
 
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""
+
+        from tracejit.frontend.python import effects
+
         effects.raise_error(self, error, *cause)
 
     def within(self, manager: Any, run: Callable[[Any], Any], names: Names) -> Any:
         """The outcome of `run(value)`, a block that binds `names`, inside a context."""
+
+        from tracejit.frontend.python import contexts
+
         return contexts.within(self, manager, run, names)
 
     def emit_error(self, error: TracedError) -> None:
         """Leave the program by an exception."""
+
+        from tracejit.frontend.python import effects
+
         effects.emit_error(self, error)
 
     def assert_(self, test: Any, message: Callable[[], Any] | None, is_exact: bool = True) -> None:
         """`assert test, message()`."""
+
+        from tracejit.frontend.python import effects
+
         effects.assert_(self, test, message, is_exact)
 
     # Operators -----------------------------------------------------------------------------------
@@ -390,6 +418,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         return operators.in_place(self, op, a, b)
 
     def _in_place_on_unions(self, op: str, a: Any, b: Any) -> Any:
+        from tracejit.frontend.control.branches import lifted
+
         a, b = narrow_bound(a), narrow(b)
         if isinstance(a, Union) and a.merged is None:
             a = narrow(a)
@@ -403,6 +433,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         return operators.compare(self, op, a, b)
 
     def _compare_unions(self, op: str, a: Any, b: Any) -> Any:
+        from tracejit.frontend.control.branches import lifted
+
         if op in ("lt", "le", "gt", "ge"):
             return self.on_unions(lambda x, y: self.compare(op, x, y), a, b)
         a, b = narrow_bound(a), narrow_bound(b)
@@ -415,6 +447,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def on_unions(self, f: Callable[..., Any], *args: Any) -> Any:
         """An operation that None does not allow, on operands that may be unions."""
+
+        from tracejit.frontend.control.branches import lifted
+
         settled = [narrow(x) for x in args]
         if any(isinstance(x, Union) for x in settled):
             return lifted(self, f, *settled)
@@ -422,10 +457,16 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def truth_of(self, x: Any) -> Any:
         """The truth of `x`: a bool, or a traced one."""
+
+        from tracejit.frontend.control.branches import predicate
+
         return predicate(self, x)
 
     def compare_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
         """`a op b op ...`; a later operand comes as its operator and a function that gives it."""
+
+        from tracejit.frontend.control.branches import names_of_operands
+
         result = self.compare(op, a, b)
         if not later:
             return result
@@ -450,11 +491,17 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def growing(self, x: Any, name: str) -> Any:
         """`x.name`, of which a method is called next that appends."""
+
+        from tracejit.frontend.python.unread_lists import unread_list
+
         found = unread_list(self, x, name)
         return self.attribute(x, name) if found is None else found
 
     def _chosen_attribute(self, x: Union, name: str) -> Any:
         """An attribute of one of several objects; that of a method waits for the call."""
+
+        from tracejit.frontend.control.branches import lifted
+
         methods = any(callable(getattr(checks.class_of(leaf), name, None)) for leaf in leaves_of(x))
         if methods:
             return ChosenAttribute(x, name)
@@ -475,6 +522,12 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def item(self, x: Any, key: Any) -> Any:
         """`x[key]`."""
+
+        from tracejit.frontend.containers import grown_lists
+        from tracejit.frontend.containers.chosen_keys import chosen_parts, key_of_parts
+        from tracejit.frontend.containers.dicts import meets_key
+        from tracejit.frontend.control.branches import lifted, with_known_bounds
+
         self.step()
         if isinstance(x, Union) or isinstance(key, Union):
             return self.on_unions(self.item, x, key)
@@ -513,6 +566,13 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def store_item(self, value: Any, x: Any, key: Any) -> None:
         """`x[key] = value`."""
+
+        from tracejit.frontend.containers import grown_lists, list_edits
+        from tracejit.frontend.containers.chosen_keys import chosen_parts, key_of_parts
+        from tracejit.frontend.containers.dicts import meets_key
+        from tracejit.frontend.control.branches import lifted, with_known_bounds
+        from tracejit.frontend.numpy.stores import TracedFlat
+
         self.operations += 1
         if isinstance(x, Union):
             # Which array is stored into matters, not only what it holds.
@@ -557,6 +617,10 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def delete_item(self, x: Any, key: Any) -> None:
         """`del x[key]`."""
+
+        from tracejit.frontend.containers import grown_lists, list_edits
+        from tracejit.frontend.containers.dicts import meets_key
+
         if type(x) in (list, dict):
             if is_grown(x):
                 list_edits.delete(self, x, key)
@@ -606,6 +670,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         if nested >= _RECURSIONS:
             # Deeper calls are left to eager execution.
             here().note("bails", f"TJ020: {nested} calls of {code.co_name} within each other")
+            from tracejit.frontend.control.regions import fail
+
             fail(here())
             raise Unreachable
         outer.append(depth)
@@ -651,14 +717,23 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
         """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""
+
+        from tracejit.frontend.python import reductions as folds
+
         return folds.call_over_items(self, f, *parts, **kwargs)
 
     def comprehended(self, *parts: Any) -> Any:
         """A list comprehension, given by its parts (see comprehensions)."""
+
+        from tracejit.frontend.python import comprehensions
+
         return comprehensions.comprehended(self, *parts)
 
     def listed(self, source: Any) -> Any:
         """The list of what a generator expression gives."""
+
+        from tracejit.frontend.python import comprehensions
+
         return comprehensions.list_of(self, source)
 
     def callback(self, f: Any) -> Any:

@@ -27,10 +27,11 @@ from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.restarts import Refused
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 
-__all__ = ["Refused", "call_followed", "call_library", "is_followed"]
+__all__ = ["call_followed", "call_library", "is_followed"]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
@@ -41,13 +42,6 @@ _SOURCES = (
     library_loops.__file__,
     library_parts.__file__,
 )
-
-
-class Refused(TraceError):
-    """A function of NumPy cannot be traced from its source: the trace is to begin anew."""
-
-    def __init__(self, error: TraceError) -> None:
-        super().__init__("TJ002", error.detail, error.where)
 
 
 def _python_function(f: Any) -> FunctionType | None:

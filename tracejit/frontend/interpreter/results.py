@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import (
@@ -40,7 +39,7 @@ from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, never_raises
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
-from tracejit.frontend.tracing.union import UNBOUND
+from tracejit.frontend.tracing.union import UNBOUND, Union
 
 __all__ = ["Given", "flatten_result"]
 

@@ -5,7 +5,6 @@ scatter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import DTYPES, ArrayType, PyScalar, dtype_of, shape_of
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["accumulate_item", "get_item", "set_item"]
 

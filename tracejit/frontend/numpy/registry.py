@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.index import HANDLERS_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -23,6 +24,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
 )
 from tracejit.ir.types import DTYPES, dtype_of
+from tracejit.late_table import LateTable, name_of
 
 __all__ = [
     "HANDLERS",
@@ -35,14 +37,22 @@ __all__ = [
     "plain_options",
 ]
 
+
+def numpy_name(f: Any) -> str:
+    """The name by which a function is announced; those of `np.ma` have the names of others."""
+    name = name_of(f)
+    masked = name and str(getattr(f, "__module__", "")).startswith("numpy.ma")
+    return f"ma.{name}" if masked else name
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: NumPy function -> its handler.
-HANDLERS: dict[Any, Callable[..., Any]] = {}
+HANDLERS: LateTable[Any, Callable[..., Any]] = LateTable(name_of=numpy_name)
 #: Handlers that run even without a traced argument: they make arrays that must stay traced.
 CREATORS: set[Any] = set()
 #: Classes of objects of which NumPy only knows items, such as `np.mgrid` -> what an item is.
-SUBSCRIPTS: dict[type, Callable[[Any, Any], Any]] = {}
+SUBSCRIPTS: LateTable[type, Callable[[Any, Any], Any]] = LateTable()
 
 NOT_GIVEN: Any = np._NoValue
 
@@ -186,3 +196,7 @@ SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vecto
 
 
 DISPATCH.function = call_function
+for _module, _names in HANDLERS_OF.items():
+    HANDLERS.later(_names, f"tracejit.frontend.numpy.{_module}")
+for _module, _names in SUBSCRIPTS_OF.items():
+    SUBSCRIPTS.later(_names, f"tracejit.frontend.numpy.{_module}")

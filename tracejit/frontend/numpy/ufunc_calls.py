@@ -8,12 +8,9 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.outputs import into, same_shape, shares_memory, store_masked, target_of
-from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
 from tracejit.frontend.numpy.registry import call_function, plain_options
-from tracejit.frontend.numpy.shape import reversed_axes
 from tracejit.frontend.numpy.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.tracer import (
@@ -114,11 +111,16 @@ def _in_order(results: Any, order: str, name: str) -> Any:
         return results
     if order == "C":
         return in_c_order(results)
+    from tracejit.frontend.numpy.shape import reversed_axes
+
     return reversed_axes(in_c_order(reversed_axes(results)))
 
 
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     """`ufunc.at(a, indices, b)`: an index that occurs twice is updated twice."""
+
+    from tracejit.frontend.numpy.indexing import accumulate_item
+
     name = f"np.{ufunc.__name__}.at"
     if not isinstance(a, TracedArray):
         raise TraceError("TJ005", f"{name} of an array from outside", user_line())
@@ -149,6 +151,9 @@ DISPATCH.ufunc = array_ufunc
 
 def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
+
+    from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
+
     out = kwargs.pop("out", (None,))
     if out != (None,):
         kwargs["out"] = out

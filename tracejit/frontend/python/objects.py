@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import enum
 import functools
-import logging
 import operator
 import sys
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.values import MISSING, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
-from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
-from tracejit.frontend.numpy.methods import array_attribute
-from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.array_methods import array_method
 from tracejit.frontend.python.function_attributes import (
     DESCRIPTIVE,
@@ -39,18 +35,14 @@ from tracejit.frontend.python.function_attributes import (
     source_of_function,
     store_in_function,
 )
-from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.random import StreamMethod, TracedGenerator
-from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.python.streams import STREAMS
 from tracejit.frontend.python.text_methods import text_method
-from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
@@ -86,8 +78,29 @@ _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
 #: Modules whose contents are mathematics: constants in them are constants.
 _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools", "functools")
 _INFO = (np.finfo, np.iinfo)
-#: Classes of stand-ins that know their attributes.
-_STAND_INS = (ArrayConverter, Flags, StandardStream, TracedError, TracedGenerator, UnreadList)
+_PACKAGE = "tracejit.frontend."
+
+
+#: Stand-ins that know their attributes: modules, and classes in them. Nothing is of the class of a
+#: module that nobody has imported.
+_STAND_INS = frozenset(
+    (f"tracejit.frontend.{module}", name)
+    for module, name in (
+        ("numpy.array_objects", "ArrayConverter"),
+        ("numpy.array_objects", "Flags"),
+        ("python.random", "TracedGenerator"),
+        ("python.streams", "StandardStream"),
+        ("python.unread_lists", "UnreadList"),
+        ("tracing.raised", "TracedError"),
+    )
+)
+
+
+def _is_stand_in(x: Any) -> bool:
+    cls = type(x)
+    return cls.__module__.startswith(_PACKAGE) and any(
+        (base.__module__, base.__qualname__) in _STAND_INS for base in cls.__mro__
+    )
 
 
 def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
@@ -106,11 +119,14 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return STREAMS[name]
     if isinstance(x, StandIn):
         return x.attribute(name)
-    if isinstance(x, _STAND_INS):
-        return x.attribute(name)
+    if _is_stand_in(x):
+        return cast(Any, x).attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
-    if isinstance(x, logging.Logger):
+    logging: Any = sys.modules.get("logging")
+    if logging is not None and isinstance(x, logging.Logger):
+        from tracejit.frontend.python.messages import log_method
+
         return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
@@ -135,11 +151,15 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
     if is_stream(x):
+        from tracejit.frontend.python.random import StreamMethod
+
         return StreamMethod(x, name)
     return _object_attribute(interpreter, x, name)
 
 
 def _tracer_attribute(x: Tracer, name: str) -> Any:
+    from tracejit.frontend.numpy.methods import array_attribute
+
     cls = class_of(x)
     if name == "__class__":
         return cls
@@ -404,6 +424,9 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
 
     Raises TraceError TJ027 for any other.
     """
+
+    from tracejit.frontend.numpy.stores import set_attribute
+
     if isinstance(x, TracedArray):
         set_attribute(x, name, value)
         return

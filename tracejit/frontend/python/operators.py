@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import grown_lists, list_edits
-from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences, either
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.python import failures
-from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
     CONTAINERS,
@@ -117,6 +114,8 @@ def _special(interpreter: Interpreter, x: Any, name: str) -> Any:
 def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
+        from tracejit.frontend.python.formatting import text_operator
+
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
         failures.division(interpreter, op, a, b)
@@ -131,6 +130,8 @@ def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return _grown_operator(interpreter, op, a, b)
     if op == "mul" and (type(a) is list or type(b) is list):
         x, times = (a, b) if type(a) is list else (b, a)
+        from tracejit.frontend.containers import grown_lists
+
         repeated = grown_lists.repeated(interpreter, x, times)
         if repeated is not None:
             return repeated
@@ -155,6 +156,9 @@ def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 def _grown_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """An operator with a list that grows: with lists and Python's ints, or as an array."""
+
+    from tracejit.frontend.containers import grown_lists
+
     x, other = (a, b) if is_grown(a) else (b, a)
     if isinstance(other, (TracedArray, np.generic)):
         # Python's own operator, or NumPy's, on what NumPy makes of the list.
@@ -180,8 +184,11 @@ def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
 
 def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
+
     plain = op[1:] + "_" * (op in ("iand", "ior"))
     if is_grown(a) and op == "iadd" and not is_operand(b):
+        from tracejit.frontend.containers import grown_lists
+
         grown_lists.extend(interpreter, a, b)
         return a
     if is_grown(a) and type(b) is not TracedArray:
@@ -213,6 +220,9 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
+
+    from tracejit.frontend.containers.sequence_order import are_sequences, compare_sequences
+
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
@@ -222,6 +232,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         raise TraceError("TJ008", f"a comparison with a {class_of(a).__name__}", user_line())
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
+        from tracejit.frontend.containers import grown_lists, list_edits
+
         if not isinstance(x, (TracedArray, np.generic)):
             return list_edits.compare(interpreter, op, a, b)
         a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
@@ -342,8 +354,11 @@ def _are_apart(a: Any, b: Any) -> bool:
 
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
+
     cls = type(container)
     if is_grown(container):
+        from tracejit.frontend.containers import grown_lists
+
         return grown_lists.contains(interpreter, container, item)
     if is_grown(item):
         raise TraceError("TJ001", "a test by `in`", user_line())
@@ -403,6 +418,9 @@ def _contains_number(interpreter: Interpreter, container: Any, item: TracedScala
 
 def _contains_tuple(interpreter: Interpreter, container: Any, item: tuple[Any, ...]) -> Any:
     """Whether a tuple that holds traced numbers is one of known items."""
+
+    from tracejit.frontend.containers.sequence_order import either
+
     interpreter.known(container)
     if type(container) not in (list, tuple):
         for part in item:

@@ -62,9 +62,9 @@ _METHODS = {
 _HIGH = frozenset(("high", "b", "stop"))
 _BOUNDS = _HIGH | {"low", "a", "start"}
 #: What `choice` draws by. A Generator chooses places, of which none occurs twice, by integers.
-_DRAWS: dict[type, dict[str, str]] = {
-    np.random.Generator: {"uniform numbers": "random", "integers": "integers"},
-    np.random.RandomState: {
+_DRAWS: dict[str, dict[str, str]] = {
+    "Generator": {"uniform numbers": "random", "integers": "integers"},
+    "RandomState": {
         "uniform numbers": "random_sample",
         "integers": "randint",
         "permutation": "permutation",
@@ -72,6 +72,12 @@ _DRAWS: dict[type, dict[str, str]] = {
 }
 #: Functions of `np.random` that are no methods of its stream, but call one.
 _CALLS = {"ranf": "random_sample", "sample": "random_sample", "seed": "seed"}
+
+
+def _draws(cls: type) -> dict[str, str]:
+    """What `choice` of a stream of NumPy draws by."""
+    of_numpy = cls.__module__.startswith("numpy.random.")
+    return _DRAWS.get(cls.__name__, {}) if of_numpy else {}
 
 
 class RandomFunction:
@@ -116,7 +122,7 @@ class StreamMethod(RandomFunction):
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw from it where it lies."""
         stream, cls = self.stream, type(self.stream)
-        if self.name == "choice" and cls in _DRAWS:
+        if self.name == "choice" and _draws(cls):
             found = choice(interpreter, self._sibling, args, kwargs)
             if found is not NotImplemented:
                 return found
@@ -142,7 +148,7 @@ class StreamMethod(RandomFunction):
 
     def _sibling(self, what: str) -> StreamMethod | None:
         """The method of the same stream that draws something; None where it has none."""
-        name = _DRAWS[type(self.stream)].get(what)
+        name = _draws(type(self.stream)).get(what)
         return None if name is None else StreamMethod(self.stream, name, self.kind)
 
 
@@ -298,5 +304,5 @@ class _Method(RandomFunction):
 
     def _sibling(self, what: str) -> _Method | None:
         """As that of `StreamMethod`."""
-        name = _DRAWS[np.random.Generator].get(what)
+        name = _DRAWS["Generator"].get(what)
         return None if name is None else _Method(self.generator, name)

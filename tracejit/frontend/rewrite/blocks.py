@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tracejit.frontend.rewrite.constructs import bound_names
@@ -23,6 +23,7 @@ from tracejit.frontend.rewrite.expressions import HOOK_NAME
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.source import Definition
 from tracejit.frontend.rewrite.statements import Statements
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Blocks"]
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -29,6 +28,7 @@ from tracejit.frontend.rewrite.source import (
     plain,
     same_code,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["CALL", "COMPILED", "FUNCTION", "MEASURE", "InParts", "introspects", "in_parts"]
 

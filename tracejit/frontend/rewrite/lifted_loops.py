@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -28,6 +27,7 @@ from tracejit.frontend.rewrite.source import (
     no_arguments,
     note_definition,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LiftedLoop", "Loop", "lifted_loops", "own_nodes"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tracejit.frontend.rewrite.constructs import (
@@ -19,6 +19,7 @@ from tracejit.frontend.rewrite.constructs import (
     parameters,
     stored_names,
 )
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LiveNames", "read_later"]
 

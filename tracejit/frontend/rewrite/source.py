@@ -12,11 +12,9 @@ import ast
 import linecache
 import site
 import sys
-import sysconfig
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -24,6 +22,7 @@ from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import short_lock
 
 __all__ = [
@@ -54,7 +53,7 @@ _PROGRAMS = tuple(
     for name in (
         "dist/collectives.py",
         "dist/replicas/mean_gradients.py",
-        "dist/replicas/sent_gradients.py",
+        "dist/replicas/sending.py",
         "dist/replicas/server.py",
         "dist/replicas/sharded.py",
         "interop/networks.py",
@@ -72,6 +71,8 @@ def is_library_file(name: str) -> bool:
         return True
     if any(Path(name).is_relative_to(root) for root in _PROGRAMS):
         return False
+    import sysconfig
+
     paths = sysconfig.get_paths()
     roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
     roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]

@@ -1,11 +1,25 @@
-"""What NumPy's protocols do with tracers: places that `frontend/numpy` fills on import."""
+"""What NumPy's protocols do with tracers: places that `frontend/numpy` fills when they are used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 __all__ = ["DISPATCH", "Dispatch"]
+
+
+#: Place -> the module of `frontend/numpy` that fills it.
+_FILLED_BY = {
+    "ufunc": "ufunc_calls",
+    "function": "registry",
+    "array_attribute": "methods",
+    "scalar_attribute": "methods",
+    "get_item": "indexing",
+    "set_item": "indexing",
+    "asarray": "conversion",
+    "binary_operator": "number_operators",
+}
 
 
 class Dispatch:
@@ -27,6 +41,13 @@ class Dispatch:
     binary_operator: Callable[..., Any]
     #: (trace, size) -> a traced Python int.
     number_of: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        """A place that is not filled yet."""
+        if name not in _FILLED_BY:
+            raise AttributeError(name)
+        import_module(f"tracejit.frontend.numpy.{_FILLED_BY[name]}")
+        return self.__dict__[name]
 
 
 DISPATCH = Dispatch()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tracejit.errors import TraceError
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Fixpoint", "Fixpoints", "Nested"]
 

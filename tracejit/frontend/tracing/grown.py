@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, 
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Choice",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -16,6 +15,7 @@ from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import attr_sizes
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import k_order
 
 __all__ = [

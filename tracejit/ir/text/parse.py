@@ -8,7 +8,6 @@ import math
 import re
 import tokenize
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -170,6 +169,8 @@ class _Parser:
             self.fail(call, "expected the call of an op")
         op = OPS.get(call.func.id)
         if op is None:
+            from difflib import get_close_matches
+
             near = get_close_matches(call.func.id, OPS, 1)
             hint = f", did you mean {near[0]}?" if near else ""
             self.fail(call, f"there is no op {call.func.id}{hint}")

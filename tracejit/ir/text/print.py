@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import keyword
 import math
 import re
@@ -93,7 +92,9 @@ def node_lines(graph: Graph, start: int, stop: int) -> list[tuple[int, str]]:
 def constant_hash(array: Array) -> str:
     """The name of a constant in the side table: 16 hexadecimal digits of its content's SHA-256."""
     head = f"{dtype_name(array.dtype)}{array.shape}".encode()
-    return hashlib.sha256(head + array.tobytes()).hexdigest()[:16]
+    from hashlib import sha256
+
+    return sha256(head + array.tobytes()).hexdigest()[:16]
 
 
 class NameTable:

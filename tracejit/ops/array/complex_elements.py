@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.fma import fma
 from tracejit.ir.kernel import Call, Const, Expr, Var
 from tracejit.ir.types import DTYPES, dtype_name
 
@@ -282,6 +281,9 @@ def on_values(rule: Callable[..., Element], inputs: Sequence[Any]) -> Any:
 
     Arrays keep the memory order of the first.
     """
+
+    from tracejit.ir.fma import fma
+
     part = dtype_name(inputs[0].real.dtype)
     values = {f"{k}.{name}": getattr(x, name) for k, x in enumerate(inputs) for name in PARTS}
     operands = tuple(tuple(Var(f"{k}.{p}", part) for p in PARTS) for k in range(len(inputs)))

@@ -23,6 +23,7 @@ from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
+from tracejit.late_table import LateTable
 from tracejit.ops.array.complex_elements import (
     COMPLEX_RULES,
     SEVERAL_FORMULAS,
@@ -31,8 +32,7 @@ from tracejit.ops.array.complex_elements import (
     parts_dtype,
     real,
 )
-from tracejit.ops.array.complex_functions import COMPLEX_FUNCTIONS
-from tracejit.ops.array.complex_powers import COMPLEX_POWERS, complex_power
+from tracejit.ops.index import ELSEWHERE_OF, UFUNCS_OF
 from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 from tracejit.ops.rules.partials import ElementwiseDerivative
 
@@ -53,9 +53,9 @@ __all__ = [
 ]
 
 #: ufunc -> the op that means it.
-UFUNC_OPS: dict[Any, Elementwise] = {}
+UFUNC_OPS: LateTable[Any, Elementwise] = LateTable()
 #: By the ufunc's name: the module that has it, and the op. They are not imported for this.
-_ELSEWHERE: dict[str, tuple[str, Elementwise]] = {}
+_ELSEWHERE: LateTable[str, tuple[str, Elementwise]] = LateTable()
 
 
 class ImportedUfunc:
@@ -74,7 +74,7 @@ class ImportedUfunc:
 
 def op_of(ufunc: Any) -> Elementwise | None:
     """The op that means a ufunc, if there is one."""
-    op = UFUNC_OPS.get(ufunc)
+    op: Elementwise | None = UFUNC_OPS.get(ufunc)
     if op is None:
         name = getattr(ufunc, "__name__", "")
         module, found = _ELSEWHERE.get(name, ("", None))
@@ -210,10 +210,11 @@ class Elementwise(ElementwiseDerivative):
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
         """The element's expression; `dtypes` are the operands', `out` the result's."""
-        rule = type(self).complex_rule
-        if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
-            element: Element = rule(parts_dtype(dtypes[0]), args)
-            return element
+        if any(d in ("c64", "c128") for d in (*dtypes, out)):
+            rule = type(self).complex_rule
+            if rule is not None:
+                element: Element = rule(parts_dtype(dtypes[0]), args)
+                return element
         parts = tuple(a for a in args if not isinstance(a, tuple))
         formula = type(self).formula
         if formula is None:
@@ -292,6 +293,28 @@ _LOGIC: dict[Any, str] = {
 }
 
 
+class _LateRule:
+    """As an op's `complex_rule`: the one in another module, imported when it is asked for."""
+
+    def __init__(self, module: str, name: str, key: str = "") -> None:
+        self.module, self.name, self.key = module, name, key
+
+    def __get__(self, op: Op | None, owner: type[Op]) -> Any:
+        found = getattr(importlib.import_module(f"tracejit.ops.array.{self.module}"), self.name)
+        return found[self.key] if self.key else found
+
+
+#: Function -> the module with the rule for its complex elements, and the table there.
+_LATE_RULES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        "arccos arccosh arcsin arcsinh arctan arctanh cos cosh log log10 log2 sin sinh sqrt tan "
+        "tanh".split(),
+        ("complex_functions", "COMPLEX_FUNCTIONS"),
+    ),
+    **dict.fromkeys(("expm1", "log1p"), ("complex_powers", "COMPLEX_POWERS")),
+}
+
+
 def ufunc_op(
     ufunc: Any,
     parity: str = "exact",
@@ -315,9 +338,11 @@ def ufunc_op(
         "logic": _LOGIC.get(ufunc, ""),
         "partials": PARTIALS.get(name),
     }
-    if name in _RULES:
-        body["complex_rule"] = staticmethod(_RULES[name])
-    if name in COMPLEX_FUNCTIONS or name in COMPLEX_POWERS or name == "exp2":
+    if name in COMPLEX_RULES:
+        body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
+    elif name in _LATE_RULES:
+        body["complex_rule"] = _LateRule(*_LATE_RULES[name], name)
+    if name in _LATE_RULES or name == "exp2":
         body["complex_parity"] = "ulp(4)"
     register(type(name.title(), (Elementwise,), body))
 
@@ -332,8 +357,11 @@ def _note_ufunc(op: Op) -> None:
 
 
 for_each_op(_note_ufunc)
+for _module, _names in UFUNCS_OF.items():
+    UFUNC_OPS.later(_names, f"tracejit.ops.{_module}")
+for _module, _names in ELSEWHERE_OF.items():
+    _ELSEWHERE.later(_names, f"tracejit.ops.{_module}")
 
-_RULES = COMPLEX_RULES | COMPLEX_FUNCTIONS | COMPLEX_POWERS
 
 #: ufuncs, parity, work and, where kernels have them for some dtypes only, those.
 _NATIVE: tuple[tuple[Any, ...], ...] = (
@@ -372,7 +400,7 @@ class Power(Elementwise):
     numpy = np.power
     arity = 2
     parity = "ulp(2)"
-    complex_rule = staticmethod(complex_power)
+    complex_rule = _LateRule("complex_powers", "complex_power")
     work = 40.0
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Bailout
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = ["END", "LogStream", "MessageStream", "WarningStream"]
 
@@ -73,6 +75,8 @@ class LogStream(MessageStream):
         self.file, self.line, self.function = file, line, function
 
     def send(self, message: str) -> None:
+        import logging
+
         logger = self.logger
         if logger is logging.root and not logger.handlers:
             logging.basicConfig()

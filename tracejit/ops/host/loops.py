@@ -7,7 +7,6 @@ operand has a dtype of the loop (see `frontend/host/loop_operands.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.linalg import _umath_linalg as linalg
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["DECOMPOSITIONS", "TRANSFORMS", "LoopCall", "bound", "core_names", "loop_call"]
 

@@ -10,7 +10,7 @@ found: an index that may be negative or out of range, or digits that may carry, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from tracejit.ir.dims import Dim, Poly, bounds, prod, substitute, symbol, total
 from tracejit.ir.graph import ConstArray, Node, Value
 from tracejit.ir.polynomials import Monomial, collect, terms_of
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tracejit.ir.graph import Graph, Node
+from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.analysis.effects import has_effect
 
 __all__ = ["Stretch", "stretches"]

@@ -11,10 +11,11 @@ may end the run: nothing is sent that the program, repeated from its beginning, 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import type_sizes
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.exchange import EXCHANGED_FOR_GOOD, HostExchange, starts
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.order import updated_by

@@ -17,11 +17,11 @@ else where the second stood, if nothing needs the first result before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Transpose

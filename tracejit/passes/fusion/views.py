@@ -13,7 +13,6 @@ from collections.abc import Mapping, Set
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.masks import Compress, TruePositions
 from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.ops.array.sorting import ArgSort, Sort
@@ -151,6 +150,9 @@ def _is_stored(
 
 def _takes_view(node: Node, view: Node) -> bool:
     """Whether a product, or what copies its operands itself, takes a view."""
+
+    from tracejit.ops.array.linalg import MatMul
+
     if isinstance(node.op, _COPYING):
         return isinstance(view.op, (Reshape, Slice))
     t = node.outputs[0].type if node.outputs else None

@@ -12,17 +12,10 @@ from tracejit.passes.partition.costs import Costs, bytes_of
 from tracejit.passes.partition.cut import Piece, cut
 from tracejit.passes.partition.place import Placement, place
 from tracejit.passes.partition.schedule import schedule
-from tracejit.passes.partition.units import pins_of
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.inline import inline_calls
-from tracejit.placing import HOST
 
-__all__ = ["edge_of", "is_placed", "partition", "print_pieces"]
-
-
-def is_placed(graph: Graph, devices: Sequence[str]) -> bool:
-    """Whether a program is for devices other than the host."""
-    return bool({*devices, *pins_of(graph.nodes)} - {HOST})
+__all__ = ["edge_of", "partition", "print_pieces"]
 
 
 def partition(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import field
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.regions import nested
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.effects import Check, RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.host.transfer import transferable
@@ -165,9 +166,3 @@ def _is_of_host(node: Node) -> bool:
     if op.pure or op.kind in ("control", "stack") or node.regions:
         return False
     return not isinstance(op, (Check, RaiseError)) and op.kind == "effect"
-
-
-def pins_of(nodes: Sequence[Node]) -> set[str]:
-    """The devices that nodes, and those in their regions, are pinned to."""
-    found = (n.where.device for n in nested(nodes) if n.where is not None)
-    return {device for device in found if device}

@@ -13,8 +13,6 @@ import numpy as np
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, dtype_name, dtype_of
-from tracejit.ops.array.complex_parts import Imag
-from tracejit.passes.analysis.conversions import one_step
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
 __all__: list[str] = []
@@ -325,6 +323,9 @@ def select_again(r: Rewriter, node: Node) -> Value | None:
 @rule("real", "imag")
 def part_of_real(r: Rewriter, node: Node) -> Value | None:
     """real(complex(x)) -> x;  imag(complex(x)) -> 0  for a real x"""
+
+    from tracejit.ops.array.complex_parts import Imag
+
     inner = r.producer(node.inputs[0], "cast")
     if inner is None or dtype_of(inner.inputs[0].type).kind == "c":
         return None
@@ -337,6 +338,9 @@ def part_of_real(r: Rewriter, node: Node) -> Value | None:
 @rule("cast")
 def cast_chain(r: Rewriter, node: Node) -> Value | None:
     """cast(x: t, t) -> x;  cast(cast(x, u), t) -> cast(x, t) where u loses nothing that t keeps"""
+
+    from tracejit.passes.analysis.conversions import one_step
+
     (value,) = node.inputs
     to = dtype_of(node.outputs[0].type)
     if dtype_of(value.type) == to:

@@ -14,7 +14,6 @@ effects. What made the arrays is left to `dce`, but for what may fail: the reads
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice

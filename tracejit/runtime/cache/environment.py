@@ -17,10 +17,12 @@ from tracejit.errors import PACKAGE
 from tracejit.link.digests import digest
 from tracejit.locks import once
 
-__all__ = ["description", "folder"]
+__all__ = ["FILE", "description", "folder"]
 
 #: The form of files: another one is another environment.
 _FORM = 1
+#: The name of the file in that folder that holds the description.
+FILE = "environment"
 #: What Linux says of a processor that does not change while it runs.
 _LASTING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 

@@ -21,47 +21,46 @@ class NotCached(Exception):
 
 class Key(NamedTuple):
     """The folder of a function, the beginning of the names of files that are for its code and
-    options, the functions that it is made of, and what is made of these: the key tells of them.
+    options, and the functions that it is made of.
     """
 
     folder: str
     prefix: str
     roots: tuple[FunctionType, ...]
-    made: tuple[Any, ...]
     label: str
 
 
 def key_of(function: Any, options: tuple[Any, ...]) -> Key:
     """The key of what is compiled of a function with these options. Raises NotCached."""
     roots: list[FunctionType] = []
-    made: list[Any] = []
-    told = _told(function, roots, made)
-    named = roots[0] if roots else function
-    label = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
-    if named is not function:
-        label = f"{getattr(function, '__qualname__', type(function).__qualname__)} of {label}"
+    told = _told(function, roots)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    label = f"{getattr(function, '__module__', '')}.{name}"
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:80].strip("-.")
     whole = digest(repr((told, options)).encode())
-    return Key(f"{readable}-{digest(label.encode())[:10]}", whole[:20], tuple(roots), tuple(made), label)
+    return Key(f"{readable}-{digest(label.encode())[:10]}", whole[:20], tuple(roots), label)
 
 
-def _told(function: Any, roots: list[FunctionType], made: list[Any]) -> Any:
+def _told(function: Any, roots: list[FunctionType]) -> Any:
     """What is told of a function: by all that it is made of."""
+    transform = getattr(function, "_transform", None)
+    if transform is not None:
+        inner, *given = transform.arguments
+        named = {str(k): x for k, x in enumerate(given)}
+        return (transform.module, transform.cls, _values(named), _told(inner, roots))
     inner = getattr(function, "__tracejit__", None)
     if inner is not None:
-        return _told(inner, roots, made)
+        return _told(inner, roots)
     if isinstance(function, FunctionType):
         roots.append(function)
-        return (function.__module__, function.__qualname__, code_digest(function.__code__))
+        return (function.__qualname__, code_digest(function.__code__))
     if hasattr(function, "traced_call") and hasattr(function, "function"):
-        made.append(function)
         own = {k: v for k, v in vars(function).items() if not k.startswith("__")}
-        inside = _told(own.pop("function"), roots, made)
+        inside = _told(own.pop("function"), roots)
         return (type(function).__module__, type(function).__qualname__, _values(own), inside)
     if isinstance(function, functools.partial):
-        made.append(function)
         given = {str(k): x for k, x in enumerate(function.args)} | dict(function.keywords)
-        return ("partial", _values(given), _told(function.func, roots, made))
+        return ("partial", _values(given), _told(function.func, roots))
     recipe = recipe_of(function)
     if recipe is None:
         raise NotCached(f"an object of the class {type(function).__qualname__} is called")

@@ -46,7 +46,8 @@ class Undescribed(Exception):
 def _plain(x: Any) -> Any:
     """The function inside of what stands for it."""
     while True:
-        inner = getattr(x, "__tracejit__", None)
+        # Other objects are asked for nothing: what they answer may be anything.
+        inner = x.__tracejit__ if isinstance(x, JitBase) else None
         if inner is None and isinstance(x, (staticmethod, classmethod)):
             inner = x.__func__
         if inner is None and isinstance(x, property):
@@ -89,11 +90,44 @@ def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
     yield from found
 
 
-class Describer:
-    """Describes objects for one function: its roots, and what is made of them, are given."""
+class _StandIn:
+    """In the place of a transform, whose class is not imported: what a program reads of it."""
 
-    def __init__(self, roots: Sequence[FunctionType], made: Sequence[Any] = ()) -> None:
-        self.roots, self.made = roots, made
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def _chain(jitted: Any) -> dict[int, Description]:
+    """By identity, what a compiled function is made of, from the outside to the inside."""
+    found: dict[int, Description] = {}
+    x: Any = jitted.__tracejit__
+    described: Description = ("compiled",)
+    if jitted._transform is not None:
+        given, levels = jitted._transform.arguments[0], []
+        while x is not given:
+            levels.append(x)
+            x = x.function
+        for k, level in enumerate(levels):
+            found[id(level)] = ("stand in", k, len(levels))
+        described = ("given",)
+    while True:
+        found[id(x)] = described
+        for name in ("__tracejit__", "function", "func"):
+            if hasattr(x, name) and not isinstance(x, FunctionType):
+                x, described = getattr(x, name), ("attribute", described, name)
+                break
+        else:
+            return found
+
+
+class Describer:
+    """Describes objects for one function, whose roots are given."""
+
+    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
+        self.roots = roots
+        self._chain = {} if jitted is None else _chain(jitted)
         #: What is being described.
         self._sought: list[FunctionType] = []
         self._functions: list[tuple[Description, FunctionType]] = [
@@ -125,7 +159,7 @@ class Describer:
 
     def object(self, x: Any) -> Description:
         """A description of an object. Raises Undescribed."""
-        found = self._of_roots(x) or self._of_modules(x)
+        found = self._of_roots(x) or self._chain.get(id(x)) or self._of_modules(x)
         if found is None:
             recipe = recipe_of(x)
             found = None if recipe is None else ("recipe", *recipe)
@@ -156,9 +190,6 @@ class Describer:
         return ("namespace", name)
 
     def _of_roots(self, x: Any) -> Description | None:
-        for k, made in enumerate(self.made):
-            if x is made:
-                return ("made", k)
         for described, f in self._functions:
             if x is f:
                 return described
@@ -327,10 +358,11 @@ def _said(x: Any) -> str:
 class Finder:
     """Finds what is described, for one function of this process."""
 
-    def __init__(self, roots: Sequence[FunctionType], made: Sequence[Any] = ()) -> None:
-        self.roots, self.made = roots, made
+    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
+        self.roots, self.jitted = roots, jitted
+        self._levels: list[_StandIn] = []
         #: What must live as long as the code.
-        self.keep: list[Any] = []
+        self.keep: list[Any] = [self._levels]
 
     def addresses(self, descriptions: Iterable[Description]) -> list[int]:
         """The addresses that code is linked with. Raises LookupError for what is not here."""
@@ -380,8 +412,22 @@ class Finder:
     def _root(self, k: int) -> Any:
         return self.roots[k]
 
-    def _made(self, k: int) -> Any:
-        return self.made[k]
+    def _compiled(self) -> Any:
+        return self.jitted.__tracejit__
+
+    def _given(self) -> Any:
+        return self.jitted._transform.arguments[0]
+
+    def _attribute(self, parent: Description, name: str) -> Any:
+        return getattr(self.object(parent), name)
+
+    def _stand_in(self, level: int, count: int) -> Any:
+        if not self._levels:
+            inner = self._given()
+            for _ in range(count):
+                inner = _StandIn(inner)
+                self._levels.insert(0, inner)
+        return self._levels[level]
 
     def _globals(self, function: Description) -> Any:
         return self.object(function).__globals__

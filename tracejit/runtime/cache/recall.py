@@ -64,7 +64,7 @@ def _looked_up(jitted: Any) -> Cached:
     if options.moves is not None or options.devices or options.timers is not None:
         return Cached(None, "it runs on devices, or is being profiled")
     try:
-        key = key_of(jitted.__tracejit__, (options.strict, options.bounds_check, options.threads))
+        key = key_of(jitted, (options.strict, options.bounds_check, options.threads))
     except NotCached as e:
         return Cached(None, str(e))
     except Exception as e:  # code of the program may run: attributes, for instance
@@ -159,7 +159,7 @@ def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
     """Machine code in memory. Raises LookupError where this process is another one than it is for,
     LinkError where it cannot be loaded."""
     assert known.key is not None
-    finder = Finder(known.key.roots, known.key.made)
+    finder = Finder(known.key.roots, jitted)
     for package, version in record["versions"]:
         if getattr(importlib.import_module(package), "__version__", None) != version:
             raise LookupError(f"{package} has another version than {version}")

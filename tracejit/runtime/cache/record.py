@@ -53,7 +53,7 @@ def record(
         if image is None:
             raise Undescribed("machine code of LLVM's own linker")
         written = {
-            **_described(known.key, image, bound, variant),
+            **_described(jitted, known.key, image, bound, variant),
             "ranks": ranks,
             "sizes": list(sizes),
             "compile": _pickled(compiled),
@@ -62,6 +62,7 @@ def record(
         }
         path = _path(directory, known.key, call_kind(*given), written)
         files.write(path, written)
+        _describe_environment(directory)
     except Undescribed as e:
         known.unwritten[compiled.signature] = str(e)
         return
@@ -75,14 +76,23 @@ def record(
     files.remove_least_used(directory)
 
 
+def _describe_environment(directory: str) -> None:
+    """Have the folder say what it is for: `tracejit cache why` compares it."""
+    path = os.path.join(directory, environment.folder(), environment.FILE)
+    if not os.path.exists(path):
+        files.write(path, environment.description())
+
+
 def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:
     own = digest(repr((written["signature"], written["addresses"], written["constants"])).encode())
     name = f"{key.prefix}-{kind}-{own[:12]}{files.ENTRY}"
     return os.path.join(directory, environment.folder(), key.folder, name)
 
 
-def _described(key: Key, image: Any, bound: dict[str, int], variant: Any) -> dict[str, Any]:
-    describer = Describer(key.roots, key.made)
+def _described(
+    jitted: Any, key: Key, image: Any, bound: dict[str, int], variant: Any
+) -> dict[str, Any]:
+    describer = Describer(key.roots, jitted)
     spec: EntrySpec = variant.call_spec
     traced = variant.traced
     addresses = [describer.address(name, bound[name]) for name in image.imports]

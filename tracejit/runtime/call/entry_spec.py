@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from tracejit.ir.dims import Dim, free_symbols
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.sources import (
     CellSource,
     DictItem,

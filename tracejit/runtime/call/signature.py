@@ -9,7 +9,7 @@ layout profits from it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     InstanceLeaf,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CellType
 from typing import Any, Literal, TypeAlias
 
 from tracejit.frontend.tracing.packed import PackedForm
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.entries.watch import Watched
 
 __all__ = [

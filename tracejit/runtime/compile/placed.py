@@ -19,7 +19,8 @@ from tracejit.ir.graph import Graph
 from tracejit.locks import long_lock
 from tracejit.passes.partition.cut import Piece
 from tracejit.passes.partition.pieces import partition
-from tracejit.passes.partition.units import Units, pins_of
+from tracejit.passes.partition.pins import pins_of
+from tracejit.passes.partition.units import Units
 from tracejit.passes.simplify.inline import inline_calls
 from tracejit.placing import HOST
 from tracejit.runtime.call.entry_spec import EntrySpec

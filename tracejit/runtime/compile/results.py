@@ -32,7 +32,6 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
     ScalarLeaf,
 )
-from tracejit.runtime.call.stores import STORED_NATIVELY, store_value
 from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["Results", "direct_results", "make_results"]
@@ -57,6 +56,9 @@ def direct_results(
     the entry's leaves, by the trace's. None where a view's strides are not known, or the result is
     one of too many.
     """
+
+    from tracejit.runtime.call.stores import STORED_NATIVELY
+
     out, places = list(outputs), list[int]()
     taken: dict[int, int] = {}
 
@@ -117,6 +119,9 @@ def owners_of(stores: Sequence[Store], leaves: Mapping[int, Any] | Sequence[Any]
 
 def write_back(values: Sequence[Any], stores: Sequence[Store], owners: Sequence[Any]) -> Any:
     """The first of the values, after the others have been stored into their owners."""
+
+    from tracejit.runtime.call.stores import store_value
+
     for store, owner, value in zip(stores, owners, values[1:], strict=True):
         store_value(owner, store.kind, store.key, value)
     return values[0]

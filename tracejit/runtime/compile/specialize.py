@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -12,20 +12,16 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
-from tracejit.frontend.containers.tables import Tabled, fits_table
-from tracejit.frontend.control.recursion import Recursive
-from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.restarts import Recursive, Refused, Tabled
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.ops.host.exchange import HostExchange
-from tracejit.passes.partition.pieces import is_placed
+from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime.cache.recall import seen
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
-from tracejit.runtime.compile.placed import placed_variant
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -35,7 +31,7 @@ from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile
 
-__all__ = ["lower_call", "specialize_call"]
+__all__ = ["Choose", "lower_call", "lower_chosen", "specialize_call"]
 
 #: Codes of what lists of arrays cannot do, and lists of Python's own elements may.
 _SHARED = ("TJ001", "TJ002", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
@@ -45,10 +41,22 @@ _VALUE = ("TJ001", "TJ015")
 _STEPS = ("TJ011", "TJ017", "TJ018", "TJ022", "TJ029")
 
 
+#: What a trace assumes of the leaves of its arguments.
+Choose: TypeAlias = Callable[[Sequence[Any]], Specialization]
+
+
 def _trace(
-    self: Any, structure: Any, history: History, call: Call, tree: Any
+    self: Any,
+    structure: Any,
+    history: History,
+    call: Call,
+    tree: Any,
+    choose: Choose | None = None,
 ) -> tuple[Traced, Specialization]:
-    """Trace with numbers traced; where the trace needs their values, once more with constants."""
+    """Trace with numbers traced; where the trace needs their values, once more with constants.
+
+    With `choose` it assumes what that says, each time anew, and nothing else.
+    """
 
     leaves, learned = call.leaves, self._learned
     samples = leaves if self._device is None else self._device.samples(leaves)
@@ -58,7 +66,10 @@ def _trace(
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
-        chosen = specialize(leaves, history, scalars_static=scalars_static)
+        if choose is None:
+            chosen = specialize(leaves, history, scalars_static=scalars_static)
+        else:
+            chosen = choose(leaves)
         function = self.__tracejit__
         # An attempt that fails has read lists of arrays otherwise: what it saw says nothing.
         captured = {name: list(shapes) for name, shapes in self._captured.items()}
@@ -90,6 +101,8 @@ def _trace(
             learned.recursive.add(e.callee)
             return attempt(scalars_static)
         except Tabled as e:
+            from tracejit.frontend.containers.tables import fits_table
+
             if (e.site, e.forms) in tabled or not fits_table(
                 e.forms, set if e.forms[1] is None else dict
             ):
@@ -134,7 +147,7 @@ def _trace(
     except TraceError as e:
         kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
         numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
-        if e.code not in (*_VALUE, *_STEPS) or not numbers:
+        if choose is not None or e.code not in (*_VALUE, *_STEPS) or not numbers:
             raise
         error = e
     try:
@@ -306,7 +319,7 @@ def _compile_watched(
     spinner.stage = "program"
     host = lowered.program.host_nodes
     # What is exchanged with other processes is as compiled as it can be.
-    by_numpy = [node for node in host if not isinstance(node.op, HostExchange)]
+    by_numpy = [node for node in host if node.op.name != "host_exchange"]
     if self._options.strict and by_numpy:
         where, why = host_lines(by_numpy, traced.notes)[0]
         raise TraceError("TJ002" if "function" in by_numpy[0].attrs else "TJ004", why, where)
@@ -343,6 +356,9 @@ def _placed(
     self: Any, traced: Traced, tree: Any, reason: str, text: str, start: float
 ) -> tuple[Variant, Compile]:
     """A variant whose program runs on several devices."""
+
+    from tracejit.runtime.compile.placed import placed_variant
+
     variant = placed_variant(traced, tree, self._options.devices)
     end = time.perf_counter()
     lines = compiled_lines(traced.graph, traced.notes, (), (), user_line())
@@ -357,19 +373,36 @@ def lower_call(self: Any, args: Any, kwargs: Any, device: str | None = None) -> 
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
+    traced = _traced(self, args, kwargs)
+    if device is None:
+        return Lowered(traced, threads=self._options.threads, devices=self._options.devices)
+    from tracejit.runtime.device.inspection import Inspection
+
+    return Lowered(traced, Inspection())
+
+
+@room
+def lower_chosen(self: Any, args: Any, kwargs: Any, choose: Choose) -> Lowered:
+    """The stages of a compile for these arguments that assumes of their leaves what `choose` says.
+
+    Raises as `lower_call` does, also where the program needs the value of a number.
+    """
+    return Lowered(_traced(self, args, kwargs, choose), threads=self._options.threads)
+
+
+def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> Traced:
     bound = self._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, tree = flatten(bound.args, bound.kwargs)
     for x in leaves:
         leaf_key(x)
 
     class _Fresh:
-        scalars_static = sizes_static = False
+        scalars_static = False
+        # What is chosen says nothing of arrays from outside: they are as they are now.
+        sizes_static = choose is not None
         variants = ()
         spent: ClassVar[list[int]] = [0]
 
-    traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
-    if device is None:
-        return Lowered(traced, threads=self._options.threads, devices=self._options.devices)
-    from tracejit.runtime.device.inspection import Inspection
-
-    return Lowered(traced, Inspection())
+    call = Call(leaves, (bound.args, bound.kwargs))
+    traced, _ = _trace(self, _Fresh(), History(), call, tree, choose)
+    return traced

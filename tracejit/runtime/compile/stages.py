@@ -7,7 +7,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
@@ -41,16 +41,15 @@ from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.regions import nested
-from tracejit.ir.text.syntax import print_graph
+from tracejit.ir.text.print import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
 from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
-from tracejit.passes.partition.cut import Piece
-from tracejit.passes.partition.pieces import is_placed, partition, print_pieces
-from tracejit.passes.partition.place import Placement
+from tracejit.passes.partition.pins import is_placed
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -73,6 +72,8 @@ if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
     from tracejit.codegen.program.timing import Timers
     from tracejit.ir.dataflow import DataflowGraph
+    from tracejit.passes.partition.cut import Piece
+    from tracejit.passes.partition.place import Placement
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "spec_of", "trace_call"]
 
@@ -436,18 +437,20 @@ class Lowered:
     @once_computed
     def dataflow(self) -> DataflowGraph:
         """The flat form of the last graph, checked where the configuration says so."""
-        from tracejit.ir.verify_dataflow import verify_dataflow
-
         start = time.perf_counter()
         flat = lower_control_flow(self.fused)
         self.seconds["dataflow"] = time.perf_counter() - start
         if config.verify():
+            from tracejit.ir.verify_dataflow import verify_dataflow
+
             verify_dataflow(flat)
         return flat
 
     @once_computed
     def partition(self) -> tuple[Placement, list[Piece]]:
         """Where the nodes run for the sizes of the call, by usual costs, and the pieces."""
+        from tracejit.passes.partition.pieces import partition
+
         return partition(self.traced.graph, self.traced.specialization.sizes, self.devices)
 
     @once_computed
@@ -464,7 +467,6 @@ class Lowered:
         return self._written(debug=True)
 
     def _written(self, debug: bool, timers: Timers | None = None) -> Program:
-        from tracejit.codegen.device.emit import emit_device_program
         from tracejit.codegen.program.emit import emit_program
 
         spec = self._spec
@@ -484,6 +486,8 @@ class Lowered:
             return emit_program(
                 *given, may_zero=True, maker=maker, threads=self.threads, debug=debug, timers=timers
             )
+        from tracejit.codegen.device.emit import emit_device_program
+
         device, make = self.device.device, self.device.make
         return emit_device_program(*given, device, make, self._staying)
 
@@ -595,6 +599,8 @@ class Lowered:
 
             return print_dataflow(self.dataflow)
         if stage == "partition":
+            from tracejit.passes.partition.pieces import print_pieces
+
             return print_pieces(*self.partition)
         if stage == "kernel":
             from tracejit.codegen.reference import print_kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tracejit.codegen.llvm.engine import compile_module
@@ -11,6 +11,7 @@ from tracejit.errors import GivenTwice, TraceError, Where
 from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.ir.kernel import Stmt, inner_bodies, place_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.exchange import forget_run
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written

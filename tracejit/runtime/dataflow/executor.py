@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 from tracejit.runtime.dataflow.tokens import Position, Ready, Tag, Tokens

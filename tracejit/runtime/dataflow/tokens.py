@@ -10,12 +10,13 @@ dead, and its exits are dead; the dead tokens that reach the exits of a running 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import Op
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from tracejit.codegen.cuda.driver import CudaDriver, driver
 from tracejit.errors import DeviceError
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "CupyLibrary",

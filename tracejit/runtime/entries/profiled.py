@@ -30,7 +30,7 @@ def shown(compiled: JitBase, run: Callable[..., Any]) -> Callable[..., Any]:
     entries, which it keeps as an attribute, or else the slow path.
     """
     code = _SHOWN.__code__
-    plain = getattr(getattr(compiled, "__tracejit__", None), "__code__", None)
+    plain = getattr(getattr(compiled, "_function", None), "__code__", None)
     if plain is not None:
         code = code.replace(
             co_name=plain.co_name,

@@ -16,12 +16,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from contextvars import Context, ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library, compile_module
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import eager_word, names_table, object_address
 from tracejit.link.numpy_errors import (
     default_address,

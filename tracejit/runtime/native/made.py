@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.frontend.tracing.union import UNBOUND
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
@@ -28,7 +28,6 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
 )
 from tracejit.runtime.call.flags import WARN_ON_WRITE, WRITEABLE
-from tracejit.runtime.native.lists import fill_list, list_size
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
@@ -257,6 +256,9 @@ class _Path:
 
     def _list(self, k: int, made: OutList) -> None:
         """A list of what is in arrays."""
+
+        from tracejit.runtime.native.lists import fill_list, list_size
+
         columns = []
         for at in made.columns:
             array, output = self.made[at], self.spec.outputs[at]

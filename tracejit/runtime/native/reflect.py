@@ -13,14 +13,13 @@ import gc
 import platform
 import struct
 import sys
-import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.ir.types import DTYPES
+from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once
 
 __all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]
@@ -119,7 +118,7 @@ def _pointer_to(what: str, array: Any, values: tuple[int, ...], known: set[int])
 def _check_platform() -> None:
     if sys.implementation.name != "cpython":
         raise LayoutError(f"{sys.implementation.name} is not CPython")
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "free-threading" in sys.version:
         raise LayoutError("this is a free-threaded build")
     if sys.byteorder != "little" or struct.calcsize("P") != _WORD:
         raise LayoutError("only 64-bit little-endian machines are supported")

@@ -7,6 +7,7 @@ import builtins
 import inspect
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -21,14 +22,15 @@ __all__ = ["LATER", "CallSite", "asked_callees", "is_own"]
 #: Functions that the code cannot stand for: what a call of them makes runs later.
 LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _LOST = object()
-#: Names of methods that are hardly the program's own.
-_USUAL = frozenset(
-    name
-    for cls in (list, dict, set, str, bytes, deque, float, np.ndarray, np.random.Generator)
-    for name in dir(cls)
-)
 #: Calls of what is no part, in a row, before a place stops asking.
 _IDLE = 16
+
+
+@cache
+def _usual() -> frozenset[str]:
+    """Names of methods that are hardly the program's own."""
+    classes = (list, dict, set, str, bytes, deque, float, np.ndarray, np.random.Generator)
+    return frozenset(name for cls in classes for name in dir(cls))
 
 
 def is_own(f: Any, home: str) -> bool:
@@ -74,7 +76,7 @@ def asked_callees(f: FunctionType, first: Any, home: str) -> Callable[[ast.expr]
         if type(value) in METHODS:
             value = value.__func__
         if value is _LOST:
-            return not isinstance(node, ast.Attribute) or node.attr not in _USUAL
+            return not isinstance(node, ast.Attribute) or node.attr not in _usual()
         return is_own(value, home)
 
     return is_asked

@@ -9,26 +9,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.rewrite.eager_parts import (
-    CALL,
-    COMPILED,
-    FUNCTION,
-    MEASURE,
-    InParts,
-    in_parts,
-    introspects,
-)
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.runtime.nesting import room
-from tracejit.runtime.parts.callees import LATER, CallSite, asked_callees, is_own
 from tracejit.runtime.parts.effort import compiled_for
-from tracejit.runtime.parts.loops import LoopPart
 from tracejit.runtime.parts.root import Root
 from tracejit.runtime.parts.tiered import Tiered
 from tracejit.runtime.report.report import Fallback, Part
+
+if TYPE_CHECKING:
+    from tracejit.frontend.rewrite.eager_parts import InParts
+    from tracejit.runtime.parts.callees import CallSite
+    from tracejit.runtime.parts.loops import LoopPart
 
 __all__ = ["FunctionParts"]
 
@@ -106,6 +100,10 @@ class FunctionParts(Tiered):
     @room
     def _prepare(self, first: Any) -> None:
         """Make the function in parts, where there may be some."""
+
+        from tracejit.frontend.rewrite.eager_parts import in_parts, introspects
+        from tracejit.runtime.parts.callees import LATER, asked_callees
+
         function = self.function
         self._code = getattr(function, "__code__", None)
         if type(function) is not FunctionType:
@@ -131,6 +129,10 @@ class FunctionParts(Tiered):
         self.settle()
 
     def _over_cells(self, function: FunctionType, found: InParts) -> FunctionType:
+        from tracejit.frontend.rewrite.eager_parts import CALL, COMPILED, FUNCTION, MEASURE
+        from tracejit.runtime.parts.callees import CallSite
+        from tracejit.runtime.parts.loops import LoopPart
+
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         given = dict(cells)
         given[FUNCTION] = self.measure
@@ -200,6 +202,9 @@ class FunctionParts(Tiered):
 
 def _is_simple(f: FunctionType, first: Any, home: str) -> bool:
     """Whether a function has no loops, and does not seem to call functions of the program."""
+
+    from tracejit.runtime.parts.callees import is_own
+
     code = f.__code__
     if _may_loop(code):
         return False

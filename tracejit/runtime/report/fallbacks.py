@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import logging
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +18,24 @@ from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.report.report import Compile, Fallback, Report
 
+if TYPE_CHECKING:
+    import logging
+
 __all__ = ["Fallbacks", "keep_contents", "line_in"]
 
-_LOG = logging.getLogger("tracejit")
-# Where nobody has asked for a log, the warning alone is shown.
-_LOG.addHandler(logging.NullHandler())
+
+@cache
+def _log() -> logging.Logger:
+    import logging
+
+    log = logging.getLogger("tracejit")
+    # Where nobody has asked for a log, the warning alone is shown.
+    log.addHandler(logging.NullHandler())
+    return log
 
 
+#: Its level of that name.
+_DEBUG = 10
 #: Kinds of calls whose compiles have ended for one and the same reason, before no more are tried.
 _FAILURES = 8
 
@@ -126,15 +137,17 @@ class Fallbacks:
             raise
         # As often as the default filter shows the warning: functions made anew at each call of an
         # eager one say the same. Python empties the registry when filters change.
-        if registry.setdefault((text, _LOG, place.line), first) is first:
-            _LOG.warning("%s", text)
+        log = _log()
+        if registry.setdefault((text, log, place.line), first) is first:
+            log.warning("%s", text)
 
     def log_compile(self, c: Compile) -> None:
         """A record at the level DEBUG: what was compiled, why, and how long it took."""
-        if _LOG.isEnabledFor(logging.DEBUG):
+        # Nobody can have asked for what is not there.
+        if "logging" in sys.modules and _log().isEnabledFor(_DEBUG):
             stages = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in c.stages.items())
             given = self._report.function, c.signature, c.reason, c.seconds * 1e3, stages
-            _LOG.debug("%s compiled for %s: %s, %.0f ms (%s)", *given)
+            _log().debug("%s compiled for %s: %s, %.0f ms (%s)", *given)
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""

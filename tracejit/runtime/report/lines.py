@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.errors import Where
-from tracejit.frontend.host.functions import spelled_call
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
-from tracejit.ops.host.call import HostCall
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Line", "compiled_lines", "host_lines"]
+
+#: Ops that call functions of Python.
+_HOST_CALLS = frozenset(("host_call", "host_draw", "host_exchange", "recv", "send"))
 
 #: What goes without saying of a line for which one of these is said.
 _TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
@@ -85,7 +86,9 @@ def host_lines(host: Iterable[Node], notes: Sequence[Any]) -> list[tuple[Where |
     out = []
     for node in host:
         why = f"{_spelled(node)} runs through NumPy"
-        if isinstance(node.op, HostCall):
+        if node.op.name in _HOST_CALLS:
+            from tracejit.frontend.host.functions import spelled_call
+
             why = spelled_call(node.attrs)
         out.append((noted.get((node.where, why), node.where), why))
     return out

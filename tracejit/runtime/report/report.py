@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where, cause
+from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tracejit.codegen.device.target import Trips
 
 __all__ = ["Compile", "Fallback", "Line", "Part", "Report"]
-
-_LOG = logging.getLogger("tracejit")
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,9 @@ class Report:
         first = self.seconds_of_a_call is None
         self.seconds_of_a_call = compiled, plain
         if first and self._is_slower():
-            _LOG.warning("%s: %s", self.function, self._speed())
+            import logging
+
+            logging.getLogger("tracejit").warning("%s: %s", self.function, self._speed())
 
     def _is_slower(self) -> bool:
         compiled, plain = self.seconds_of_a_call or (0.0, 0.0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Underivable
-from tracejit.frontend.python.trees import Structure
 from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.traceable import Traceable, part_of
 from tracejit.transforms.api.arguments import has_floats, require_floats, require_results
 from tracejit.transforms.api.primal import as_error
+
+if TYPE_CHECKING:
+    from tracejit.frontend.python.trees import Structure
 
 __all__ = [
     "Decorated",

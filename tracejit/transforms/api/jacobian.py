@@ -24,7 +24,7 @@ from tracejit.transforms.api.products import Jvp, Pulled, direction, results_of
 from tracejit.transforms.api.variables import Variables
 from tracejit.transforms.api.vmap import Vmap
 
-__all__ = ["HessianProduct", "Jacobian"]
+__all__ = ["HessianProduct", "Jacobian", "hessian"]
 
 
 class _Call(Traceable):
@@ -176,6 +176,17 @@ def _basis(interpreter: Interpreter, x: Tracer) -> Any:
     count: Dim = prod(shape_of(x.type))
     eye = interpreter.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
     return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))
+
+
+def hessian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, holomorphic: bool = False
+) -> Jacobian:
+    """The second derivatives of a function: forward over reverse mode."""
+    inner = Jacobian(function, argnums, "reverse", holomorphic)
+    made = Jacobian(inner, argnums, "forward", holomorphic, False, "hessian")
+    made.__name__ = f"hessian_{getattr(function, '__name__', 'function')}"
+    made.__qualname__ = f"hessian({getattr(function, '__qualname__', function)})"
+    return made
 
 
 class HessianProduct(Transformed):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.control.branches import lifted
 from tracejit.frontend.control.kinds import as_machine, parts_of, rebuild
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
-from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
@@ -23,6 +21,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.regions import copy_node, nested, on_stacks
 from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
 
@@ -56,8 +55,10 @@ def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
     if active is not None:
         active.add(new)
     out = wrap(trace, new)
-    if isinstance(x, ConcreteArray) and isinstance(out, ConcreteArray):
-        out.trace.placeholder(out, x)
+    # Nothing is of the class of a module that nobody has imported.
+    eager = sys.modules.get("tracejit.frontend.eager.tracers")
+    if eager is not None and all(isinstance(v, eager.ConcreteArray) for v in (x, out)):
+        cast(Any, out.trace).placeholder(out, x)
     return out
 
 
@@ -177,6 +178,9 @@ def settled(
 
 def _as_number(interpreter: Interpreter, x: Union) -> Tracer:
     """A union between numbers as one NumPy scalar; integers among them are constants."""
+
+    from tracejit.frontend.control.branches import lifted
+
     kinds = list(leaves_of(x))
     dtypes = [dtype_of(lift(k).type) for k in kinds if is_number(k)]
     if len(dtypes) < len(kinds) or not any(d.kind in "fc" for d in dtypes):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["CustomRules", "may_follow", "within"]
 

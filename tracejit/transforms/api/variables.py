@@ -7,7 +7,7 @@ replaced for the time of the call, so that what the function stores into it stay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.graph import Value
+from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.api.arguments import require_no_tangent
 
 __all__ = ["Variables", "has_union", "variables"]

@@ -21,7 +21,6 @@ from tracejit.ir.types import (
 )
 from tracejit.ops.control.stack import StackPop, StackPush, record_types
 from tracejit.transforms.autodiff.array_states import states_of
-from tracejit.transforms.autodiff.cotangent_views import through_view
 from tracejit.transforms.autodiff.cotangents import Cotangents
 from tracejit.transforms.autodiff.residuals import Block, Saved, is_single, reader_of
 from tracejit.transforms.autodiff.sparse_rows import RowReads
@@ -108,6 +107,9 @@ class BackwardPass:
 
     def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
         """The value that `v` is a view of, and what is added there."""
+
+        from tracejit.transforms.autodiff.cotangent_views import through_view
+
         while (node := self.block.producers.get(v)) is not None and node.op.view:
             source = node.inputs[0]
             if source not in self.block.active:

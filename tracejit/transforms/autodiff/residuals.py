@@ -9,13 +9,14 @@ backward pass restores an array to what it was. `rebuilt` gives the block with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN, ArrayType, Type
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop

@@ -10,7 +10,6 @@ those of a Python loop over the batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tracejit.errors import GraphError, Unbatchable
 from tracejit.ir.batching import may_be_batched, stretched
@@ -30,6 +29,7 @@ from tracejit.ir.types import (
     type_sizes,
     type_substitute,
 )
+from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.batching.plan import effect_tokens
 
 __all__ = ["Table", "run_lanes"]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node, attr_sizes
 from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.host_sites import HostSite
 from tracejit.link.later import Retold
 from tracejit.link.quiet import quietly

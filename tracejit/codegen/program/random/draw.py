@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from tracejit.codegen.program.context import ProgramContext
@@ -18,6 +17,7 @@ from tracejit.ir.dims import Dim, prod, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.random_functions import random_address
 from tracejit.ops.host.random import DRAW, MODULES, module_stream
 

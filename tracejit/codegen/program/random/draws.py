@@ -6,7 +6,6 @@ A draw that has no such code, for its arguments or for its types, is a host call
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tracejit.codegen.llvm.engine import host_target
@@ -28,6 +27,7 @@ from tracejit.codegen.support.random_functions import (
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
+from tracejit.lazy_dataclass import dataclass
 from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address, python_address
 from tracejit.link.random_functions import bits_function

@@ -12,7 +12,6 @@ from __future__ import annotations
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.random.rng_state import begin_draws, emit_drawn_word
-from tracejit.codegen.support.mersenne_twister import twister_offset
 from tracejit.codegen.support.random_functions import (
     CLASS_FLAGS,
     CLASS_SIZE,
@@ -230,6 +229,9 @@ def is_claimed(e: ProgramContext, cls: str) -> bool:
 
 def _parts(cls: str) -> tuple[int, ...] | None:
     """What `tj_claim` takes to find the parts of a stream; None where they are not known."""
+
+    from tracejit.codegen.support.mersenne_twister import twister_offset
+
     if cls == "Random":
         at = twister_offset()
         return None if at is None else (at,)

@@ -8,7 +8,6 @@ Gamma(x) Gamma(-x) = -pi / (x sin(pi x)), in a branch of its own, for negative n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp
@@ -16,6 +15,7 @@ from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.powers import power
 from tracejit.codegen.vector_math.values import Float, Int, Mask
+from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["gamma", "gammaln", "psi"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -19,6 +18,7 @@ from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor, NoTangent
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
+from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.templates import make_object
 from tracejit.ops.host.functions import find_function, leaves_of
 

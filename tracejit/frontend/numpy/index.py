@@ -1,0 +1,66 @@
+"""Which module handles what: drawn by `python -m tests.project.registries --write`."""
+
+__all__ = ["HANDLERS_OF", "SUBSCRIPTS_OF"]
+
+#: Module of `tracejit.frontend.numpy` -> the functions that it handles.
+HANDLERS_OF: dict[str, str] = {
+    "calculus": (
+        "cumulative_prod cumulative_sum diff ediff1d gradient i0 nancumprod nancumsum sinc "
+        "trapezoid"
+    ),
+    "creation": (
+        "array asanyarray asarray ascontiguousarray asfortranarray copy empty empty_like full "
+        "full_like ones ones_like zeros zeros_like"
+    ),
+    "edits": ("delete insert"),
+    "grids": (
+        "block diag_indices diag_indices_from ix_ tril_indices tril_indices_from triu_indices "
+        "triu_indices_from unravel_index"
+    ),
+    "items.masks": ("argwhere compress extract flatnonzero nonzero select"),
+    "join": ("append column_stack concatenate dstack hstack stack vstack"),
+    "linalg.determinants": ("det matrix_power slogdet"),
+    "linalg.einsum": ("einsum"),
+    "linalg.norms": ("matrix_norm norm vector_norm"),
+    "linalg.products": (
+        "cholesky diagonal dot inner inv kron matmul matrix_transpose outer solve tensordot "
+        "trace vdot vecdot"
+    ),
+    "linalg.tensors": ("matvec tensorinv tensorsolve vecmat"),
+    "masked": (
+        "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
+        "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
+    ),
+    "padding": ("pad"),
+    "queries": (
+        "allclose angle array_equal can_cast imag isclose iscomplexobj isrealobj isscalar "
+        "iterable ndim real real_if_close result_type shape size"
+    ),
+    "ranges": ("arange eye identity indices linspace logspace meshgrid tri"),
+    "rearrange": (
+        "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take "
+        "take_along_axis tile vsplit"
+    ),
+    "reductions": (
+        "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min nanmax "
+        "nanmin prod ptp std sum var"
+    ),
+    "selection": (
+        "argsort around average clip cross diag diagflat fix median nan_to_num nanprod nansum "
+        "round sort tril triu where"
+    ),
+    "shape": (
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
+        "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
+    ),
+    "statistics": ("corrcoef cov nanmean nanstd nanvar"),
+    "stores": ("copyto fill_diagonal place put put_along_axis putmask"),
+    "windows": ("as_strided sliding_window_view"),
+}
+
+#: Module -> the classes of objects of which it makes items.
+SUBSCRIPTS_OF: dict[str, str] = {
+    "array_objects": ("ArrayConverter"),
+    "grids": ("CClass MGridClass OGridClass RClass"),
+    "stores": ("TracedFlat"),
+}

@@ -1,0 +1,58 @@
+"""Passes that are imported for the graphs that have what they change, and leave others alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from tracejit.ir.graph import Graph, Node
+
+__all__ = ["LatePass", "late"]
+
+
+class LatePass:
+    """The pass of a name in a module of `tracejit.passes`.
+
+    A graph in which no node meets the condition it gives back as it is, without importing the
+    module. A condition that a pass may ignore costs time, one that it lacks a rewrite.
+    """
+
+    def __init__(self, module: str, name: str, meets: Callable[[Node], bool], writes: bool) -> None:
+        self.__name__ = name
+        self._module, self._meets, self._writes = module, meets, writes
+
+    @property
+    def function(self) -> Callable[[Graph], Graph]:
+        """The pass itself."""
+        found: Callable[[Graph], Graph] = getattr(import_module(self._module), self.__name__)
+        return found
+
+    def is_for(self, graph: Graph) -> bool:
+        """Whether the graph may have what the pass changes."""
+        if self._writes and any(kind.startswith("write") for kind in graph.results):
+            return True
+        return any(map(self._meets, graph.nodes))
+
+    def __call__(self, graph: Graph) -> Graph:
+        return self.function(graph) if self.is_for(graph) else graph
+
+
+def late(
+    place: str, ops: str = "", *, regions: bool = True, updates: bool = False, writes: bool = False
+) -> LatePass:
+    """The pass `folder.module.name` for graphs with nodes of some ops.
+
+    These are the ops of the names in `ops`; with `regions` all that have regions, and those that
+    control them; with `updates` those that update an array. With `writes` the pass is also for
+    graphs that store into an input.
+    """
+    module, _, name = place.rpartition(".")
+    names = frozenset(ops.split())
+
+    def meets(node: Node) -> bool:
+        op = node.op
+        if op.name in names or updates and op.updates:
+            return True
+        return regions and (bool(node.regions) or op.kind == "control")
+
+    return LatePass(f"tracejit.passes.{module}", name, meets, writes)

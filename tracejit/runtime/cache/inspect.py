@@ -1,0 +1,163 @@
+"""What lies in the cache, whether it is whole, and why a call is compiled anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tracejit.link.loader import supported
+from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.recall import Cached, cached, is_off, recall
+from tracejit.runtime.cache.settings import bound, layers
+
+__all__ = ["File", "Why", "clear", "entries", "state", "verify", "why"]
+
+
+class File(NamedTuple):
+    """A file of the cache; `label` and `signature` are empty for what programs share."""
+
+    path: str
+    size: int
+    #: Seconds since it was used, more or less.
+    age: float
+    #: Whether it is of this environment: of other versions, or another processor, if not.
+    current: bool
+    label: str
+    signature: str
+
+
+class Why(NamedTuple):
+    """What became of a call: whether a file answers it, and lines that say why, or why not."""
+
+    warm: bool
+    lines: list[str]
+
+
+def state() -> str:
+    """One line: where the cache is, how full, or why there is none."""
+    if not supported():
+        return "off: machine code is loaded from files on Linux on x86-64 only"
+    found = layers()
+    if found.write is None and not found.read:
+        return f"off: {found.why_not}"
+    sizes = [file.size for file in _files()]
+    held = f"{len(sizes)} files, {sum(sizes) / 2**20:.1f} of {bound() >> 20} MB"
+    if found.write is None:
+        return f"{', '.join(found.read)}, only read: {found.why_not}; {held}"
+    return f"{', '.join(found.read)}: {held}"
+
+
+def entries() -> list[File]:
+    """All files of the cache with what they are for, those used last first."""
+    found = []
+    for file in _files():
+        record = files.read(file.path) if file.path.endswith(files.ENTRY) else None
+        if record is not None:
+            file = file._replace(label=record["label"], signature=record["signature"])
+        found.append(file)
+    return sorted(found, key=lambda file: file.age)
+
+
+def _files() -> Iterator[File]:
+    now, own = time.time(), environment.folder()
+    for layer in layers().read:
+        for folder, _, names in os.walk(layer):
+            for name in names:
+                if not name.endswith((files.ENTRY, files.LIBRARY)):
+                    continue
+                path = os.path.join(folder, name)
+                try:
+                    status = os.stat(path)
+                except OSError:
+                    continue
+                current = os.path.relpath(path, layer).partition(os.sep)[0] == own
+                yield File(path, status.st_size, now - status.st_mtime, current, "", "")
+
+
+def clear() -> int:
+    """Remove what this user has written; how many files that were. Raises OSError."""
+    directory = layers().write
+    if directory is None:
+        return 0
+    count = sum(file.path.startswith(directory + os.sep) for file in _files())
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if name.startswith("cpython-") and os.path.isdir(path):
+            shutil.rmtree(path)
+    return count
+
+
+def verify() -> tuple[int, list[str]]:
+    """How many files are whole, and the paths of those that were damaged, which are removed where
+    that is allowed."""
+    whole, damaged = 0, []
+    for file in _files():
+        if files.read(file.path) is None:
+            damaged.append(file.path)
+        else:
+            whole += 1
+    return whole, damaged
+
+
+def why(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Why:
+    """Call a function that has not been called in this process, and say what answered."""
+    if not supported() or is_off() or not layers().read:
+        return Why(False, [f"the cache is {state()}"])
+    known = cached(compiled)
+    if known.key is None:
+        return Why(False, [f"not cached: {known.why_not}"])
+    found = recall(compiled, args, kwargs)
+    reasons = list(_reasons(known))
+    if found:
+        before = len(known.files)
+        compiled(*args, **kwargs)
+        if len(known.files) == before and not known.unwritten:
+            return Why(True, [f"answered by {name}" for name in sorted(known.files)])
+    else:
+        compiled(*args, **kwargs)
+    lines = ["compiled anew", *reasons]
+    lines += [f"not written, for {what}: {reason}" for what, reason in known.unwritten.items()]
+    if compiled.report().fallbacks:
+        lines.append(f"runs eagerly: {compiled.report().fallbacks[0]}")
+    elif not known.unwritten:
+        directory = layers().write
+        lines.append("written" if directory else f"not written: {layers().why_not}")
+    return Why(False, lines)
+
+
+def _reasons(known: Cached) -> Iterator[str]:
+    """Why files that are there were of no use."""
+    assert known.key is not None
+    for path, reason in known.refused.items():
+        yield f"{os.path.basename(path)} is not for this program: {reason}"
+    own = environment.folder()
+    for layer in layers().read:
+        for name in sorted(os.listdir(layer)):
+            folder = os.path.join(layer, name, known.key.folder)
+            if not os.path.isdir(folder):
+                continue
+            records = [x for x in os.listdir(folder) if x.endswith(files.ENTRY)]
+            if name != own and records:
+                yield from _other_environment(os.path.join(layer, name), len(records))
+                continue
+            other = [x for x in records if not x.startswith(known.key.prefix)]
+            if other:
+                yield f"{_files_are(len(other))} for other code of it, or other options of jit"
+            same = len(records) - len(other) - len(known.refused)
+            if same > 0 and not known.refused:
+                yield f"{_files_are(same)} for other arguments"
+
+
+def _other_environment(folder: str, count: int) -> Iterator[str]:
+    there = files.read(os.path.join(folder, environment.FILE)) or {}
+    here = environment.description()
+    changed = [name for name in here if here[name] != there.get(name)]
+    if changed:
+        yield f"{_files_are(count)} of another environment: {', '.join(changed)}"
+
+
+def _files_are(count: int) -> str:
+    return "1 file is" if count == 1 else f"{count} files are"
