@@ -51,5 +51,3 @@ def test_equal_images_and_answers(tmp_path: Path) -> None:
             assert "error" not in told, (name, told)
             assert told["got"] == told["plain"], (name, told)
             assert not told["refused"], (name, told)
-
-

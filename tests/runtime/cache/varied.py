@@ -38,9 +38,11 @@ VARIED = {
     "calls = [lambda f: f(X), lambda f: f(X[:2])]\n",
     "bail_out": "@jit\ndef f(x, k): return x[k]\n"
     "calls = [lambda f: f(X, 2), lambda f: f(X, -1), lambda f: f(X, 7), lambda f: f(X, 3)]\n",
-    "raises": "@jit\ndef f(x):\n    if x.sum() > 5:\n        raise ValueError(f'too large: {len(x)}')\n"
+    "raises": "@jit\ndef f(x):\n    if x.sum() > 5:\n"
+    "        raise ValueError(f'too large: {len(x)}')\n"
     "    return x * 2\ncalls = [lambda f: f(X), lambda f: f(X / 9), lambda f: f(X * 2)]\n",
-    "raises_in_helper": "def h(x):\n    if x[0] > 0.5:\n        raise KeyError('first')\n    return x\n"
+    "raises_in_helper": "def h(x):\n    if x[0] > 0.5:\n        raise KeyError('first')\n"
+    "    return x\n"
     "@jit\ndef f(x):\n    y = x + 1\n    return h(y - 1)\n"
     "calls = [lambda f: f(X), lambda f: f(X * 2), lambda f: f(X / 2)]\n",
     "asserts": "@jit\ndef f(x):\n    assert x[0] > 0, 'negative'\n    return x\n"
@@ -64,8 +66,10 @@ VARIED = {
     "@jit\ndef f(p, x):\n    p.n += 1\n    p.a[:] = p.a + x\n    p.last = x\n    return p.n\n"
     "def kept(f):\n    p = P()\n    return [f(p, X) for _ in range(3)], p.n, p.a, p.last is X\n"
     "calls = [kept]\n",
-    "method": "class P:\n    def __init__(self): self.k = 2.0\n    def twice(self, x): return x * self.k\n"
-    "    @jit\n    def f(self, x): return self.twice(x) + 1\nf = P.f\ncalls = [lambda f: f(P(), X)]\n",
+    "method": "class P:\n    def __init__(self): self.k = 2.0\n"
+    "    def twice(self, x): return x * self.k\n"
+    "    @jit\n    def f(self, x): return self.twice(x) + 1\nf = P.f\n"
+    "calls = [lambda f: f(P(), X)]\n",
     "dict_argument": "@jit\ndef f(d): return {'s': d['a'] + d['b'], 't': (d['a'], 3)}\n"
     "calls = [lambda f: f({'a': X, 'b': 2.0}), lambda f: f({'b': 2.0, 'a': X})]\n",
     "list_argument": "@jit\ndef f(xs): return [x * 2 for x in xs]\n"
@@ -76,15 +80,18 @@ VARIED = {
     "calls = [lambda f: f(X), lambda f: f(X, 1, 2, k=3), lambda f: f(X, z=4), lambda f: f()]\n",
     "dataclass": "@dataclasses.dataclass\nclass D:\n    a: object\n    b: float = 2.0\n"
     "@jit\ndef f(d): return d.a * d.b\ncalls = [lambda f: f(D(X)), lambda f: f(D(X, 3.0))]\n",
-    "named_tuple": "T = collections.namedtuple('T', 'a b')\n@jit\ndef f(t): return T(t.b, t.a * 2)\n"
+    "named_tuple": "T = collections.namedtuple('T', 'a b')\n@jit\n"
+    "def f(t): return T(t.b, t.a * 2)\n"
     "calls = [lambda f: f(T(X, 3))]\n",
     "generator": "@jit\ndef f(rng): return rng.normal(size=3), rng.integers(0, 9, 4)\n"
     "def drawn(f):\n    rng = np.random.default_rng(5)\n"
     "    return f(rng), f(rng), str(rng.bit_generator.state)\ncalls = [drawn]\n",
     "random_module": "@jit\ndef f(n): return random.random() * n\n"
-    "def drawn(f):\n    random.seed(3)\n    return f(2.0), f(3.0), random.random()\ncalls = [drawn]\n",
+    "def drawn(f):\n    random.seed(3)\n    return f(2.0), f(3.0), random.random()\n"
+    "calls = [drawn]\n",
     "np_random": "@jit\ndef f(n): return np.random.rand(4) * n\n"
-    "def drawn(f):\n    np.random.seed(3)\n    return f(2.0), f(3.0), np.random.rand()\ncalls = [drawn]\n",
+    "def drawn(f):\n    np.random.seed(3)\n    return f(2.0), f(3.0), np.random.rand()\n"
+    "calls = [drawn]\n",
     "recursion": "@jit\ndef f(n): return 1 if n < 2 else n * f(n - 1)\n"
     "calls = [lambda f: f(5), lambda f: f(20), lambda f: f(0)]\n",
     "fibonacci": "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
@@ -93,15 +100,20 @@ VARIED = {
     "einsum": "@jit\ndef f(x): return np.einsum('ij,jk->i', x, x)\ncalls = [lambda f: f(M)]\n",
     "complex": "@jit\ndef f(x): return (x + 1j * x) * 2j\n",
     "integers": "@jit\ndef f(n, x): return n ** 2 // 3 + (n << 4), x.astype(int) % 3\n"
-    "calls = [lambda f: f(7, X), lambda f: f(10 ** 30, X), lambda f: f(-7, X), lambda f: f(True, X)]\n",
-    "big_constant": "A = np.arange(6.0)\n@jit\ndef f(x): return x * A[:len(x)] + np.arange(len(x))\n",
+    "calls = [lambda f: f(7, X), lambda f: f(10 ** 30, X), lambda f: f(-7, X)]\n"
+    "calls += [lambda f: f(True, X)]\n",
+    "big_constant": "A = np.arange(6.0)\n@jit\n"
+    "def f(x): return x * A[:len(x)] + np.arange(len(x))\n",
     "closure": "def made(k):\n    def f(x): return x * k\n    return jit(f)\nf = made(2.5)\n",
     "global_store": "N = 0\n@jit\ndef f(x):\n    global N\n    N = N + 1\n    return x * N\n"
-    "def counted(f):\n    global N\n    N = 0\n    return [f(X) for _ in range(3)], N\ncalls = [counted]\n",
-    "own_gradient": "def loss(x): return (x ** 2).sum()\n@jit\ndef f(x): return tracejit.grad(loss)(x)\n"
+    "def counted(f):\n    global N\n    N = 0\n    return [f(X) for _ in range(3)], N\n"
+    "calls = [counted]\n",
+    "own_gradient": "def loss(x): return (x ** 2).sum()\n@jit\n"
+    "def f(x): return tracejit.grad(loss)(x)\n"
     "calls = [lambda f: f(X)]\n",
     "texts": "@jit\ndef f(x, how):\n    return x * 2 if how == 'twice' else x\n"
-    "calls = [lambda f: f(X, 'twice'), lambda f: f(X, 'once'), lambda f: f(X, ''.join(['twi', 'ce']))]\n",
+    "calls = [lambda f: f(X, 'twice'), lambda f: f(X, 'once')]\n"
+    "calls += [lambda f: f(X, ''.join(['twi', 'ce']))]\n",
     "nans": "@jit\ndef f(x, y): return np.where(x > y, x, np.nan), np.nanmax(x)\n"
     "calls = [lambda f: f(X, 1.0), lambda f: f(X, float('nan'))]\n",
     "none": "@jit\ndef f(x, axis=None): return x.sum(axis)\n"

@@ -47,7 +47,7 @@ def _plain(x: Any) -> Any:
     """The function inside of what stands for it."""
     while True:
         # Other objects are asked for nothing: what they answer may be anything.
-        inner = x.__tracejit__ if isinstance(x, JitBase) else None
+        inner = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
         if inner is None and isinstance(x, (staticmethod, classmethod)):
             inner = x.__func__
         if inner is None and isinstance(x, property):
@@ -271,11 +271,11 @@ class Describer:
                 described = ("function", module, path, code_digest(x.__code__))
                 self._functions.append((described, x))
                 return described
-        described = self._enclosed(x)
-        if described is None:
+        enclosed = self._enclosed(x)
+        if enclosed is None:
             raise Undescribed(f"the function {x.__qualname__}, which its module does not hold")
-        self._functions.append((described, x))
-        return described
+        self._functions.append((enclosed, x))
+        return enclosed
 
     def _enclosed(self, x: FunctionType) -> Description | None:
         """A function that another one has in its closure, such as one that was decorated."""
@@ -485,9 +485,9 @@ class Finder:
 
     def _jitted(self, module: str, path: Sequence[str], digest: str, options: Any) -> Any:
         for x in _by_name(module, path):
-            function = x.__tracejit__ if isinstance(x, JitBase) else None
-            is_function = isinstance(function, FunctionType)
-            if is_function and code_digest(function.__code__) == digest and _options(x) == options:
+            function = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
+            code = function.__code__ if isinstance(function, FunctionType) else None
+            if code is not None and code_digest(code) == digest and _options(x) == options:
                 return x
         raise LookupError(f"{'.'.join(path)} of {module} is another compiled function")
 
