@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from tracejit.locks import once, short_lock
 
-__all__ = ["COUNT", "has_only", "has_own", "offset", "own_fit", "place"]
+__all__ = ["COUNT", "asked_names", "has_only", "has_own", "offset", "own_fit", "place"]
 
 _WORD = 8
 #: Where the number of attributes is, from the values.
@@ -87,6 +87,14 @@ def place(cls: type, name: str) -> int | None:
             is_late = any(found is not None and found >= _LATE for found in known.values())
             known[name] = None if is_late else _probed(cls, name, at)
         return known[name]
+
+
+def asked_names(cls: type | None) -> tuple[str, ...]:
+    """The names whose places are known, in the order of these."""
+    with _LOCK:
+        known = {} if cls is None else _PLACES.get(cls, {})
+        found = [(where, name) for name, where in known.items() if where is not None]
+    return tuple([name for _, name in sorted(found)])
 
 
 def _probed(cls: type, name: str, at: int) -> int | None:

@@ -370,7 +370,10 @@ def parts() -> None:
     rng = np.random.default_rng(dist.rank())
     batches = [(rng.standard_normal((8, 6)), rng.integers(0, 3, 8)) for _ in range(20)]
     found = []
-    for make in (lambda net: optim.Adam(net, lr=1e-2), lambda net: dist.sharded(optim.Adam, net, lr=1e-2)):
+    for make in (
+        lambda net: optim.Adam(net, lr=1e-2),
+        lambda net: dist.sharded(optim.Adam, net, lr=1e-2),
+    ):
         net = Net(np.random.default_rng(0))
         opt = make(net)
         train = dist.data_parallel(tracejit.jit(step, strict=True))

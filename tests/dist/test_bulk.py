@@ -47,7 +47,9 @@ def children() -> list[int]:
 def test_rows_of_arrays(workers: int, threads: bool | None, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     for source in (X, np.load(tmp_path / "x.npy", mmap_mode="r")):
-        found = list(dist.map_batches(row_sums, source, batch=400, workers=workers, threads=threads))
+        found = list(
+            dist.map_batches(row_sums, source, batch=400, workers=workers, threads=threads)
+        )
         assert [len(x) for x in found] == [400, 400, 400, 100]
         np.testing.assert_array_equal(np.concatenate(found), np.sqrt(X).sum(axis=1))
     assert row_sums.report().compiles and not row_sums.report().fallbacks
@@ -150,7 +152,7 @@ def test_threads_of_the_standard_library() -> None:
             np.testing.assert_array_equal(found, row_sums(X))
 
 
-PROGRAM = '''
+PROGRAM = """
 import warnings
 import cloudpickle, numpy as np, subprocess, sys, tracejit
 
@@ -186,7 +188,7 @@ there = "import pickle, sys, warnings, tracejit, numpy as np;" \\
     "[np.testing.assert_array_equal(f(x), y) for f, y in zip(some, expected)];" \\
     "print('arrived', some[0].report().compiles[0][0])"
 print(subprocess.run([sys.executable, "-c", there], input=data, capture_output=True, check=False))
-'''
+"""
 
 
 def test_functions_of_a_program_go_elsewhere(tmp_path: Path) -> None:

@@ -29,7 +29,9 @@ def test_rounding(kind: str, dtype: Any) -> None:
         q, scale = encoded(v, kind)
         off = abs(decoded(q, scale) - v).max()
         room = max(abs(v).max(), np.finfo(dtype).tiny * 127)
-        assert q.dtype == KINDS[kind] and off <= room * (2.0**-11 if kind == "float16" else 0.51 / 127)
+        assert q.dtype == KINDS[kind] and off <= room * (
+            2.0**-11 if kind == "float16" else 0.51 / 127
+        )
     for wrong in (np.inf, -np.inf, np.nan):
         q, scale = encoded(np.array([1, wrong, 2], dtype), kind)
         assert np.isnan(decoded(q, scale)).all()
@@ -44,7 +46,9 @@ def test_all_that_is_left_out_comes_later(kind: str, size: int) -> None:
         found = [np.zeros(s) for s in SHAPES]
         sent = []
         for _ in range(20):
-            given = [np.asarray(rng.standard_normal(s)) * 10.0 ** rng.integers(-9, 1) for s in SHAPES]
+            given = [
+                np.asarray(rng.standard_normal(s)) * 10.0 ** rng.integers(-9, 1) for s in SHAPES
+            ]
             pending = made.start(group, 0, given)
             for total, g in zip(whole, given, strict=True):
                 total += g

@@ -21,11 +21,15 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets o
 
 
 def start(
-    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+    *argv: str,
+    launch: bool = True,
+    options: tuple[str, ...] = ("-n", "2"),
+    script: str = SCRIPT,
+    within: tuple[str, ...] = (),
 ) -> subprocess.Popen[str]:
     before = ["-m", "tracejit", "launch", *options] if launch else []
     return subprocess.Popen(
-        [sys.executable, *before, SCRIPT, *argv],
+        [*within, sys.executable, *before, script, *argv],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -34,10 +38,18 @@ def start(
 
 
 def ended(
-    *argv: str, launch: bool = True, options: tuple[str, ...] = ("-n", "2")
+    *argv: str,
+    launch: bool = True,
+    options: tuple[str, ...] = ("-n", "2"),
+    script: str = SCRIPT,
 ) -> tuple[int, str, str]:
-    process = start(*argv, launch=launch, options=options)
-    out, err = process.communicate(timeout=120)
+    process = start(*argv, launch=launch, options=options, script=script)
+    try:
+        out, err = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.communicate()
+        raise
     return process.returncode, out, err
 
 
@@ -124,8 +136,6 @@ def test_an_optimiser_in_parts_is_the_whole_one() -> None:
     code, out, err = ended("parts")
     assert code == 0, err
     assert sorted(out.splitlines()) == ["[0] parts 0 True", "[1] parts 1 True"]
-    code, out, err = ended("parts", options=("-n", "2", "--mode", "async"))
-    assert code != 0 and "an optimiser in parts needs the mode sync" in err
 
 
 def test_who_has_which_part() -> None:

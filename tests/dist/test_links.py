@@ -1,4 +1,4 @@
-"""Messages between processes arrive as they were, in order, from those who know the secret alone."""
+"""Messages between processes arrive as they were, in order, only from those who know the secret."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MESSAGES: list[Any] = [
 def test_a_message_is_a_text_and_arrays() -> None:
     for value in MESSAGES:
         text, arrays = pack(value)
-        found = unpack(text, lambda k, dtype, shape, a=arrays: a[k].view(dtype).reshape(shape))  # noqa: B023
+        found = unpack(text, lambda k, dtype, shape, a=arrays: a[k].view(dtype).reshape(shape))
         assert_same(value, found)
     for wrong in (object(), {1: 2}, {1}, np.array([None]), np.zeros(2, "i4,f8"), print):
         with pytest.raises(TypeError, match="a message does not hold"):

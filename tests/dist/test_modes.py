@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.dist.test_launch import ended
+from tests.dist.test_launch import SCRIPT, ended
 from tracejit import dist
 from tracejit.cli import main
 from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.policy import Async, Backup
 
 
-def launched(*argv: str, options: tuple[str, ...]) -> tuple[int, list[str], str]:
+def launched(
+    *argv: str, options: tuple[str, ...], script: str = SCRIPT
+) -> tuple[int, list[str], str]:
     """The exit code, the lines of all processes in order, and the errors."""
-    code, out, err = ended(*argv, options=options)
+    code, out, err = ended(*argv, options=options, script=script)
     return code, sorted(out.splitlines()), err
 
 
@@ -85,7 +87,11 @@ def test_modes_as_text() -> None:
         dist.data_parallel(lambda net, opt: None, mode="fast")
 
 
-@pytest.mark.parametrize("argv", [["--mode", "x"], ["--mode", "backup:2"], ["--engine", "mpi", "--mode", "async"]])
-def test_the_command_says_what_is_wrong(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "argv", [["--mode", "x"], ["--mode", "backup:2"], ["--engine", "mpi", "--mode", "async"]]
+)
+def test_the_command_says_what_is_wrong(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["launch", "-n", "2", *argv, __file__]) == 2
     assert "mode" in capsys.readouterr().err

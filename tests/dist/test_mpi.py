@@ -1,4 +1,4 @@
-"""Scripts as several processes of MPI: they give what one process gives, one that fails ends all."""
+"""Scripts as several processes of MPI: they give what one gives, and one that fails ends all."""
 
 from __future__ import annotations
 

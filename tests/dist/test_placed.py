@@ -152,6 +152,18 @@ def test_a_lost_worker_costs_one_eager_call(stopped: bool, caplog: Any) -> None:
     assert ("worker:0 is lost" in caplog.text) == stopped
 
 
+def test_a_worker_that_is_stopped_is_lost_after_a_time(caplog: Any) -> None:
+    with caplog.at_level(logging.WARNING, "tracejit"), dist.Workers(1, silence=1.0) as made:
+        made.costs()
+        time.sleep(0.6)
+        os.kill(made.processes[0].pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        with pytest.raises(dist.PeerLost):
+            made._ask(1, None)
+        assert 0.5 < time.monotonic() - begun < 10
+        assert "nothing is heard of worker:0 for 1 s" in caplog.text
+
+
 def test_threads_share_the_workers() -> None:
     f, g = tracejit.jit(layers), tracejit.jit(grown)
     f(X, X, X), g(X[0])

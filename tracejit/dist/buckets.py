@@ -22,10 +22,7 @@ from tracejit.ops.host.exchange import KINDS, exchange, held, hold, let_go
 __all__ = ["like", "mean_in_buckets"]
 
 
-
-def mean_in_buckets(
-    leaves: Sequence[Any], bucket: int = BUCKET, compressor: int = 0
-) -> list[Any]:
+def mean_in_buckets(leaves: Sequence[Any], bucket: int = BUCKET, compressor: int = 0) -> list[Any]:
     """The means of arrays and numbers over all processes; in fewer bits by the compressor of a
     number other than 0. Raises PeerLost, DistError.
     """

@@ -15,23 +15,18 @@ import numpy as np
 
 from tracejit import tree
 from tracejit.dist.buckets import like
-from tracejit.dist.transport.link import DistError, TrainingOver
-from tracejit.dist.world import is_late, world
+from tracejit.dist.world import world
 from tracejit.ops.host.exchange import KINDS, exchange
 from tracejit.sparse import RowGradient
 
 __all__ = [
-    "ANSWER",
-    "FAILED",
-    "GRADIENT",
-    "OVER",
+    "exchanged_as",
     "all_gather",
     "all_reduce",
     "barrier",
     "broadcast",
     "rank",
     "reduce_scatter",
-    "sent_for",
     "size",
 ]
 
@@ -51,12 +46,12 @@ def all_reduce(x: Any, op: str = "sum") -> Any:
 
     `x` is an array, a number, or a tree of them (see `tracejit.tree`), such as a model's gradients;
     the result is a new one like it, the same to the bit on all processes. Means of integers are
-    float64. Of a `RowGradient` the sum or mean has the rows of all processes. Raises DistError where
-    processes call with other shapes, dtypes or operations, PeerLost where one has ended.
+    float64. Of a `RowGradient` the sum or mean has the rows of all processes. Raises DistError
+    where processes call with other shapes, dtypes or operations, PeerLost where one has ended.
     """
     leaves, structure = tree.flatten(x)
     dense = [leaf for leaf in leaves if not isinstance(leaf, RowGradient)]
-    joined = iter(_exchange("all_reduce", dense, op) if dense else [])
+    joined = iter(exchanged_as("all_reduce", dense, op) if dense else [])
     found = [_rows(v, op) if isinstance(v, RowGradient) else next(joined) for v in leaves]
     return tree.unflatten(structure, found)
 
@@ -65,7 +60,7 @@ def _rows(gradient: RowGradient, op: str) -> RowGradient:
     """The rows of all processes, one after another."""
     if op not in ("sum", "mean"):
         raise ValueError(f"gradients by rows have no {op!r}")
-    rows, values = _exchange("rows", gradient.rows, gradient.values)
+    rows, values = exchanged_as("rows", gradient.rows, gradient.values)
     found = RowGradient(rows, values, gradient.shape)
     return found.scaled(1.0 / size()) if op == "mean" else found
 
@@ -75,7 +70,7 @@ def reduce_scatter(x: Any, op: str = "sum") -> Any:
 
     Raises ValueError where the first axis has no such parts, and as `all_reduce`.
     """
-    return _exchange("reduce_scatter", x, op)
+    return exchanged_as("reduce_scatter", x, op)
 
 
 def all_gather(x: Any) -> Any:
@@ -83,7 +78,7 @@ def all_gather(x: Any) -> Any:
 
     Raises DistError where their shapes or dtypes differ, PeerLost where a process has ended.
     """
-    return _exchange("all_gather", x)
+    return exchanged_as("all_gather", x)
 
 
 def broadcast(x: Any, root: int = 0) -> Any:
@@ -94,30 +89,19 @@ def broadcast(x: Any, root: int = 0) -> Any:
     if not 0 <= root < size():
         raise ValueError(f"there is no process {root} among {size()}")
     leaves, structure = tree.flatten(x)
-    return tree.unflatten(structure, _exchange("broadcast", leaves, root))
+    return tree.unflatten(structure, exchanged_as("broadcast", leaves, root))
 
 
 def barrier() -> None:
     """Wait until all processes have come here. Raises PeerLost where one has ended."""
-    _exchange("barrier")
-
-
-def sent_for(
-    name: str, layout: str, dense: Any, rows: Any, values: Any, params: Any
-) -> list[Any]:
-    """The parameters that the server of an optimiser answers to a gradient: arrays like `params`.
-
-    `layout` says of each leaf of the gradient whether it is "d", one of `dense`, or "r", the next
-    of `rows` and `values`. Raises PeerLost where the server has ended.
-    """
-    found: list[Any] = _exchange("gradient", name, layout, dense, rows, values, params)
-    return found
+    exchanged_as("barrier")
 
 
 # How ---------------------------------------------------------------------------------------------
 
 
-def _exchange(kind: str, *args: Any) -> Any:
+def exchanged_as(kind: str, *args: Any) -> Any:
+    """An exchange of a kind that is among `KINDS`, in plain and in compiled code."""
     return exchange(kind, *args)
 
 
@@ -127,7 +111,7 @@ def _traced(interpreter: Any, kind: str, *args: Any) -> Any:
     return record_exchange(interpreter, kind, args, world().size)
 
 
-_exchange.__tracejit_traced__ = _traced  # type: ignore[attr-defined]
+exchanged_as.__tracejit_traced__ = _traced  # type: ignore[attr-defined]
 rank.__tracejit_traced__ = lambda interpreter: world().rank  # type: ignore[attr-defined]
 size.__tracejit_traced__ = lambda interpreter: world().size  # type: ignore[attr-defined]
 
@@ -151,7 +135,9 @@ def _broadcast(values: Sequence[Any], root: int) -> list[Any]:
 def _reduce_to(values: Sequence[Any], root: int) -> list[Any]:
     """The sums on one process, zeros on the others: the transpose of `broadcast`."""
     found = _all_reduce(values, "sum")
-    return found if rank() == root else [y * 0 if np.ndim(y) == 0 else np.zeros_like(y) for y in found]
+    return (
+        found if rank() == root else [y * 0 if np.ndim(y) == 0 else np.zeros_like(y) for y in found]
+    )
 
 
 def _barrier() -> int:
@@ -159,31 +145,7 @@ def _barrier() -> int:
     return 0
 
 
-#: The keys of what a server is sent, and answers; the versions where nothing is left to do, and
-#: where it cannot go on.
-GRADIENT, ANSWER, OVER, FAILED = "gradient", "parameters", -2, -3
-#: By optimiser: the version of the parameters that this process has.
-_VERSIONS: dict[str, int] = {}
-
-
-def _send_gradient(name: str, layout: str, dense: Any, rows: Any, values: Any, params: Any) -> Any:
-    link = world().link
-    version = _VERSIONS.get(name, -1 if is_late() else 0)
-    whole, by_rows = iter(dense), iter(zip(rows, values, strict=True))
-    leaves: list[Any] = []
-    for kind, p in zip(layout, params, strict=True):
-        leaves.append(next(whole) if kind == "d" else [*next(by_rows), list(p.shape)])
-    link.send(0, GRADIENT, [name, version, leaves, [] if version else list(params)])
-    _VERSIONS[name], found = link.receive(0, ANSWER)
-    if _VERSIONS[name] == FAILED:
-        raise DistError(f"the server of process 0 has failed: {found}")
-    if _VERSIONS[name] == OVER:
-        raise TrainingOver("process 0 has come to the end of its training")
-    return [np.asarray(x) for x in found]
-
-
 KINDS.update(
-    gradient=_send_gradient,
     all_reduce=_all_reduce,
     rows=_gather_rows,
     reduce_scatter=lambda x, op: world().reduce_scatter(x, op),

@@ -1,13 +1,13 @@
 """Gradients in fewer bits between processes: what rounding leaves out goes into the next ones.
 
-    v = gradient + left;  q = round(v / s);  left = v - s q;  mean = sum of all processes' s q / size
+    v = gradient + left;  q = round(v / s);  left = v - s q;  mean = sum of all s q / processes
 
 This is error feedback (Seide, Fu, Droppo, Li and Yu, 1-Bit Stochastic Gradient Descent and its
 Application to Data-Parallel Distributed Training of Speech DNNs, 2014; Karimireddy, Rebjock, Stich
-and Jaggi, Error Feedback Fixes SignSGD and other Gradient Compression Schemes, 2019): over all steps
-nothing is left out but what is left in the end. Each array has a scale s of its own. "int8" rounds
-to whole numbers, s = max |v| / 127; "float16" to halves, s the power of 2 with which max |v| is
-between 2**14 and 2**15, so that nothing overflows.
+and Jaggi, Error Feedback Fixes SignSGD and other Gradient Compression Schemes, 2019): over all
+steps nothing is left out but what is left in the end. Each array has a scale s of its own. "int8"
+rounds to whole numbers, s = max |v| / 127; "float16" to halves, s the power of 2 with which max |v|
+is between 2**14 and 2**15, so that nothing overflows.
 
 All processes send all others what they have rounded, and all add the same numbers in the same
 order: their sums are equal to the bit. An array with an infinity or a NaN on any process is NaN in
@@ -50,6 +50,16 @@ class Compressor:
     def takes(self, dtype: np.dtype[Any]) -> bool:
         """Whether arrays of a dtype become smaller."""
         return dtype in (np.float32, np.float64)
+
+    def residuals(self) -> dict[Any, list[Any]]:
+        """What is left out now, when all that was started has been done."""
+        for pending in self._pending.values():
+            pending.wait()
+        return self.left
+
+    def restore(self, bucket: int, arrays: list[Any]) -> None:
+        """Let what was left out of the arrays of a bucket be these."""
+        self.left[bucket, arrays[0].dtype, tuple(x.shape for x in arrays)] = arrays
 
     def start(self, group: Group, bucket: int, arrays: Sequence[Any]) -> Pending:
         """Exchange arrays of one dtype, which may change at once: a list of their means."""

@@ -20,8 +20,9 @@ from typing import Any, TextIO
 from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.launch_ray import launch_by_ray
+from tracejit.dist.pulse import SILENCE, Watch
 from tracejit.dist.transport.link import DistError
-from tracejit.dist.world import LATE, MODE, SECRET, VARIABLE
+from tracejit.dist.world import LATE, MODE, SECRET, SERVERS, VARIABLE
 
 __all__ = ["launch"]
 
@@ -41,18 +42,23 @@ def launch(
     quiet: bool = False,
     mode: str = "sync",
     restarts: int = 0,
+    servers: int = 1,
+    silence: float = SILENCE,
 ) -> int:
     """Run `count` processes of a command; the exit code of the first that fails, or 0.
 
     What they print comes with the number of the process before each line. When one fails the
     others are ended, and so they are by Ctrl-C: nothing is left running. On a terminal a table
-    shows the steps of each. `mode` is that of `data_parallel`.
+    shows the steps of each. `mode` and `servers` are those of `data_parallel`.
 
     With `restarts` up to so many processes that fail are started again: in the modes "async" and
-    "backup" one alone takes the place of the one that is lost, but for process 0; otherwise all
-    begin anew. Raises DistError where the engine is not there.
+    "backup" one alone takes the place of the one that is lost, but for those with a server;
+    otherwise all begin anew. By the engine local a process counts as failed, and is killed, that
+    is stopped or cut off: from which nothing is heard for `silence` seconds after it has joined the
+    others. Raises DistError where the engine is not there.
     """
-    settings = {**(settings or {}), MODE: mode}
+    settings = {**(settings or {}), MODE: mode, SERVERS: str(servers)}
+    whole = servers if mode.partition(":")[0] != "sync" else count
     env = {**os.environ, **(settings or {}), "PYTHONUNBUFFERED": "1"}
     if "TRACEJIT_NUM_THREADS" not in env and "OMP_NUM_THREADS" not in env:
         each = str(max(1, (os.cpu_count() or 1) // count))
@@ -60,10 +66,10 @@ def launch(
     if engine == "mpi":
         return _by_mpi(command, count, env)
     if engine == "ray":
-        return launch_by_ray(command, count, env, restarts, mode.partition(":")[0] != "sync")
-    left = _Restarts(restarts, mode.partition(":")[0] != "sync")
+        return launch_by_ray(command, count, env, restarts, whole)
+    left = _Restarts(restarts, whole)
     while True:
-        code = _by_sockets(command, count, env, quiet, left)
+        code = _by_sockets(command, count, env, quiet, left, silence)
         if not left.all_again:
             return code
         left.all_again = False
@@ -71,15 +77,20 @@ def launch(
 
 @dataclass
 class _Restarts:
-    """How many processes may be started again, and whether one alone can be."""
+    """How many processes may be started again; those before number `whole` not one alone."""
 
     left: int
-    single: bool
+    whole: int
     all_again: bool = False
 
 
 def _by_sockets(
-    command: Sequence[str], count: int, env: dict[str, str], quiet: bool, left: _Restarts
+    command: Sequence[str],
+    count: int,
+    env: dict[str, str],
+    quiet: bool,
+    left: _Restarts,
+    silence: float,
 ) -> int:
     folder = tempfile.mkdtemp(prefix="tracejit-")  # of this user only
     try:
@@ -89,7 +100,8 @@ def _by_sockets(
         for rank in range(count):
             mine = {**env, VARIABLE: f"local:{rank}:{count}:{folder}"}
             runs.append(_Run(rank, command, mine))
-        return _follow(runs, None if quiet or not sys.stderr.isatty() else board, left)
+        shown = None if quiet or not sys.stderr.isatty() else board
+        return _follow(runs, shown, left, Watch(board, silence))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -115,7 +127,8 @@ class _Run:
     def again(self) -> _Run:
         """Another process in its place."""
         self.signal(signal.SIGKILL)
-        return _Run(self.rank, self.command, {**self.env, LATE: "1"})
+        life = int(self.env.get(LATE, 0)) + 1
+        return _Run(self.rank, self.command, {**self.env, LATE: str(life)})
 
     def signal(self, number: int) -> None:
         """Tell it and all that it has started."""
@@ -133,11 +146,11 @@ class _Run:
         return [f"[{self.rank}] {line.decode(errors='replace')}\n" for line in lines]
 
 
-def _follow(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
+def _follow(runs: list[_Run], board: Board | None, left: _Restarts, watch: Watch) -> int:
     """Show what processes print until all have ended; end them all where one fails."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        return _watch(runs, board, left)
+        return _watch(runs, board, left, watch)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except _Stopped:
@@ -152,8 +165,10 @@ def _stop(*_: Any) -> None:
     raise _Stopped
 
 
-def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
+def _watch(runs: list[_Run], board: Board | None, left: _Restarts, watch: Watch) -> int:
     shown, next_table = 0, time.monotonic()
+    for run in runs:
+        watch.begin(run.rank)
     with selectors.DefaultSelector() as selector:
         for run in runs:
             _register(selector, run)
@@ -169,7 +184,12 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                 next_table = time.monotonic() + _BETWEEN
                 lines = table(board.read(), [r.process.poll() for r in runs])
                 shown = _write(lines, sys.stderr, shown, len(lines))
-            over = left.single and runs[0].process.poll() == 0
+            for rank in watch.silent([r.rank for r in runs if r.process.poll() is None]):
+                line = f"tracejit: nothing is heard of process {rank} for {watch.limit:g} s\n"
+                shown = _write([line], sys.stderr, shown)
+                runs[rank].signal(signal.SIGKILL)
+                runs[rank].process.wait()
+            over = runs[0].process.poll() == 0
             for k, run in enumerate(runs):
                 code = run.process.poll()
                 if code is None and over and run.is_late:
@@ -179,9 +199,9 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                     what = f"signal {-code}" if code < 0 else f"exit code {code}"
                     if left.left:
                         left.left -= 1
-                        left.all_again = not left.single or not run.rank
+                        left.all_again = run.rank < left.whole
                         what += "; all begin anew" if left.all_again else "; started again"
-                    again = left.single and "started" in what
+                    again = "started" in what
                     lines = [f"tracejit: process {run.rank} ended with {what}\n"]
                     shown = _write(lines, sys.stderr, shown)
                     if not again:
@@ -189,6 +209,7 @@ def _watch(runs: list[_Run], board: Board | None, left: _Restarts) -> int:
                         return 128 - code if code < 0 else code
                     _unregister(selector, run)
                     runs[k] = run.again()
+                    watch.begin(k)
                     _register(selector, runs[k])
     return 0
 

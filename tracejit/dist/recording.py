@@ -15,7 +15,7 @@ from tracejit.frontend.host.infer_by_example import Example
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.tracer import user_line
 from tracejit.ir.dims import prod
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.host.exchange import EXCHANGED
 from tracejit.ops.host.functions import KINDS
 
@@ -36,7 +36,7 @@ def record_exchange(interpreter: Interpreter, kind: str, args: Sequence[Any], si
 def record_buckets(
     interpreter: Interpreter, leaves: Sequence[Any], bucket: int, compressor: int
 ) -> Any:
-    """The means of traced arrays and numbers, started by bucket and waited for. Raises TraceError."""
+    """The means of traced values, started by bucket and waited for. Raises TraceError."""
     refused = TraceError("TJ002", "tracejit.dist.data_parallel", user_line())
     with refuse_opaque(refused):
         lifted = CallOperands()
@@ -105,7 +105,22 @@ def _all_reduce(given: Any, args: Any, size: int, refused: TraceError) -> Exampl
 
 
 def _gradient(given: Any, args: Any, size: int, refused: TraceError) -> Example:
-    return _list_of(given[-1])
+    """Arrays like the parameters, or rows of them, as many as there will be, with their values."""
+    template: list[Any] = []
+    described: list[Any] = []
+    unknown = 0
+    for kind, t in zip(args[1], given[-1], strict=True):
+        at = len(described)
+        if kind == "d":
+            template.append(("operand", at))
+            described.append(_described(t))
+            continue
+        name, shape = dtype_name(dtype_of(t)), t.shape
+        template.append(("tuple", ("operand", at), ("operand", at + 1)))
+        described.append(("array", "i64", (None,), (0,)))
+        described.append(("array", name, ((unknown,), *shape[1:]), tuple(range(len(shape)))))
+        unknown += 1
+    return Example(("list", *template), tuple(described))
 
 
 def _broadcast(given: Any, args: Any, size: int, refused: TraceError) -> Example:

@@ -1,25 +1,28 @@
 """The processes that run this program together, as whoever started them says.
 
-`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER", "ray:RANK:SIZE:NAMESPACE" or "mpi"; without it the program is
-one process among one.
+`tracejit launch` sets TRACEJIT_DIST to "local:RANK:SIZE:FOLDER", "ray:RANK:SIZE:NAMESPACE" or
+"mpi"; without it the program is one process among one.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+from pathlib import Path
 from typing import Any
 
+from tracejit.dist.board import Board
+from tracejit.dist.pulse import give_signs
 from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
 
-__all__ = ["LATE", "MODE", "SECRET", "VARIABLE", "is_late", "world"]
+__all__ = ["LATE", "MODE", "SECRET", "SERVERS", "VARIABLE", "is_late", "world"]
 
 #: The environment variables: who this process is, what proves it, how replicas work together, and
-#: whether this one takes the place of one that is lost.
+#: how many servers they have; and how many have been lost in whose place this one is.
 VARIABLE, SECRET = "TRACEJIT_DIST", "TRACEJIT_DIST_SECRET"
-MODE, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_LATE"
+MODE, SERVERS, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_SERVERS", "TRACEJIT_DIST_LATE"
 
 
 class _Alone:
@@ -64,11 +67,15 @@ def _link(text: str) -> Link:
     if kind == "ray":
         from tracejit.dist.transport.ray import RayLink
 
-        return RayLink(*numbers, folder)
+        return RayLink(*numbers, folder, life=int(os.environ.get(LATE) or 0))
     from tracejit.dist.transport.local import LocalLink
 
     secret = os.environ.get(SECRET, "")
-    return LocalLink(*numbers, folder, secret.encode(), late=is_late())
+    link = LocalLink(*numbers, folder, secret.encode(), late=is_late())
+    board = Path(folder) / "board"
+    if board.exists():
+        give_signs(Board(board, link.size), link.rank)
+    return link
 
 
 def is_late() -> bool:

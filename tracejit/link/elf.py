@@ -31,6 +31,8 @@ _SECTION_SYMBOL, _TLS_SYMBOL, _INDIRECT = 3, 6, 10
 # Relocations: absolute; relative to their place, in 32 and 64 bits; to a word of the table.
 _R64, _PC32, _PLT32, _PC64 = 1, 2, 4, 24
 _TABLE = (9, 41, 42)
+#: What 32 bits with a sign reach.
+_MOST, _TOO_LARGE = (1 << 31) - 1, "an image of more than 2 GB"
 #: `jmp *offset(%rip)`, filled up.
 _STUB = struct.Struct("<HiH")
 _STUB_SIZE = 8
@@ -222,6 +224,8 @@ class _Linker:
             for s in f.sections:
                 if s.type != _RELA or (k, s.info) not in self.layout.at:
                     continue
+                if f.sections[s.info].type == _NOBITS:
+                    raise LinkError("a relocation of zeros")
                 for at, info, addend in _RELOCATION.iter_unpack(f.bytes_of(s)):
                     width = 8 if info & 0xFFFFFFFF in (_R64, _PC64) else 4
                     if at + width > f.sections[s.info].size:
@@ -270,6 +274,8 @@ class _Linker:
             found: table + 8 * (len(layout.imports) + k) for k, found in enumerate(sorted(own))
         }
         self.start = -(-len(code) // PAGE) * PAGE
+        if self.start + layout.zeros_end > _MOST:
+            raise LinkError(_TOO_LARGE)
         for name, k in layout.stubs.items():
             at = stubs + _STUB_SIZE * k
             word = table + 8 * layout.imports[name]
@@ -297,6 +303,8 @@ class _Linker:
         file, section, value = place
         if (file, section) not in self.layout.at:
             raise LinkError("a symbol of a section that is not in memory")
+        if value > self.files[file].sections[section].size:
+            raise LinkError("a symbol outside its section")
         start = self.layout.at[file, section] + value
         return start + self.start if (file, section) in self.layout.written else start
 
@@ -331,7 +339,7 @@ class _Linker:
         value = target + r.addend - place
         width = 8 if r.type == _PC64 else 4
         if not -(1 << 8 * width - 1) <= value < 1 << 8 * width - 1:
-            raise LinkError("an image of more than 2 GB")
+            raise LinkError(_TOO_LARGE)
         written = (r.file, r.section) in layout.written
         memory, at = (layout.data, place - self.start) if written else (layout.code, place)
         memory[at : at + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")

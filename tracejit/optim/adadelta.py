@@ -18,6 +18,9 @@ class AdaDelta:
     d`. Weight decay is that of an L2 penalty.
     """
 
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays", "v", "u")
+
     def __init__(
         self,
         params: Any,

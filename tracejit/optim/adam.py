@@ -24,6 +24,8 @@ class Adam:
 
     #: Whether weights decay by themselves, and not by their part in the gradient.
     decoupled = False
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays", "m", "v", "largest")
 
     def __init__(
         self,

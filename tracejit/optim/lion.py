@@ -18,6 +18,9 @@ class Lion:
     `p -= lr * (sign(b1 * m + (1 - b1) * g) + weight_decay * p); m = b2 * m + (1 - b2) * g`.
     """
 
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays", "m")
+
     def __init__(
         self,
         params: Any,

@@ -17,6 +17,9 @@ class Momentum:
     that of an L2 penalty.
     """
 
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays", "m")
+
     def __init__(
         self,
         params: Any,

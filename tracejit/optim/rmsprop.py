@@ -20,6 +20,9 @@ class RMSProp:
     `b = momentum * b + d; p -= lr * b`, else `p -= lr * d`. Weight decay is that of an L2 penalty.
     """
 
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays", "v", "m", "b")
+
     def __init__(
         self,
         params: Any,

@@ -15,6 +15,9 @@ class SGD:
     Weight decay is that of an L2 penalty: `g + weight_decay * p` in place of `g`.
     """
 
+    #: What servers of parameters divide (see `dist/replicas/optimizer_parts.py`).
+    by_leaf = ("decays",)
+
     def __init__(
         self, params: Any, lr: Rate = 1e-2, weight_decay: float = 0.0, mask: Mask | None = None
     ) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
-from tracejit.runtime.cache.recall import recall
+from tracejit.originals import import_compiler
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
 from tracejit.runtime.tracebacks import show_users_lines
@@ -59,6 +59,7 @@ class Transform(NamedTuple):
 @once
 def _dispatch() -> Any:
     """The dispatcher, which needs the whole compiler."""
+    import_compiler()
     return importlib.import_module("tracejit.runtime.dispatch")
 
 
@@ -163,6 +164,18 @@ class Jitted(JitBase):
             self._function = self._transform.made()
             self._describe()
         return self._function
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, by the name that `inspect` asks for."""
+        _ = self.__tracejit__  # What is made now is described now.
+        if "__wrapped__" not in vars(self):
+            raise AttributeError("__wrapped__")
+        return vars(self)["__wrapped__"]
+
+    @__wrapped__.setter
+    def __wrapped__(self, function: Any) -> None:
+        vars(self)["__wrapped__"] = function
 
     def _describe(self) -> None:
         """Take over what describes the function."""
@@ -358,9 +371,17 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
+@once
+def _recall() -> Any:
+    """What looks for code in files: it is imported by the first call."""
+    from tracejit.runtime.cache.recall import recall
+
+    return recall
+
+
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
-        if recall(self, args, kwargs):
+        if _recall()(self, args, kwargs):
             return self(*args, **kwargs)
         return _dispatch().answer(self, args, kwargs)
     except BaseException as e:

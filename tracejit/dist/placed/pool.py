@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.dist.board import Board
 from tracejit.dist.children import die_with_parent
+from tracejit.dist.placed.runs import LinkMeeting, run_part
+from tracejit.dist.pulse import EACH, SILENCE, Watch
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.local import LocalLink
-from tracejit.dist.placed.runs import LinkMeeting, run_part
 from tracejit.dist.world import SECRET, VARIABLE
 from tracejit.errors import Bailout
 from tracejit.ir.text.syntax import print_graph
@@ -43,10 +46,11 @@ _GRACE = 2.0
 class Workers:
     """`count` processes of this machine, "worker:0" and so on, that end with this one.
 
-    Raises DistError where they do not come.
+    One that is stopped, so that nothing is heard of it for `silence` seconds, is killed: it is lost
+    then. Raises DistError where they do not come.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, silence: float = SILENCE) -> None:
         if count < 1:
             raise ValueError(f"there is at least one worker, not {count}")
         self.count, self._process = count, os.getpid()
@@ -58,6 +62,7 @@ class Workers:
         self._measured: Costs | None = None
         self.processes: list[subprocess.Popen[bytes]] = []
         secret = secrets.token_hex(32)
+        watch = Watch(Board(Path(self._folder) / "board", count + 1), silence)
         try:
             for rank in range(1, count + 1):
                 self.processes.append(self._start(rank, secret))
@@ -71,6 +76,18 @@ class Workers:
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
         atexit.register(self.close)
+        threading.Thread(target=self._watch, args=(watch,), daemon=True).start()
+
+    def _watch(self, watch: Watch) -> None:
+        """Kill those of which nothing is heard, until there are none."""
+        ranks = range(1, self.count + 1)
+        for rank in ranks:
+            watch.begin(rank)
+        while processes := self.processes:
+            for rank in watch.silent([r for r in ranks if processes[r - 1].poll() is None]):
+                LOG.warning("nothing is heard of worker:%d for %g s", rank - 1, watch.limit)
+                processes[rank - 1].kill()
+            time.sleep(EACH)
 
     def _start(self, rank: int, secret: str) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).resolve().parents[3])

@@ -23,8 +23,10 @@ class Mode:
         """The mode that a text says. Raises ValueError."""
         kind, given, number = text.partition(":")
         valid = kind in ("sync", "async", "backup") and bool(given) == bool(number)
-        if valid and (number.isdigit() if number else kind != "backup") and (
-            not number or kind != "sync"
+        if (
+            valid
+            and (number.isdigit() if number else kind != "backup")
+            and (not number or kind != "sync")
         ):
             return cls(kind, int(number) if number else None)
         raise ValueError(f"a mode is sync, async, async:BOUND or backup:WORKERS, not {text!r}")

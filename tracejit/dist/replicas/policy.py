@@ -71,6 +71,13 @@ class Policy:
         self.busy[worker] = None
         return self._take(worker, version)
 
+    def refreshed(self, worker: int) -> None:
+        """A worker has got the present version, and computes on it what it was to compute on an
+        older one.
+        """
+        if self.busy.get(worker) is not None:
+            self.busy[worker] = self.version
+
     def restored(self, version: int) -> list[Action]:
         """The state of `version` has been restored: what was computed since counts no more."""
         self.version = version

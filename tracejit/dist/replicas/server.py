@@ -1,52 +1,37 @@
-"""The server of parameters: process 0 keeps them, a policy decides which gradients make a step.
+"""The servers of parameters: threads of the first processes, beside these processes' own work.
 
-A worker sends its gradient with the version of the parameters that it was computed on, and waits
-for what it is to compute on next. The server is a thread of process 0, beside that process's own
-worker; it has arrays of its own, and the state of process 0's optimiser.
+A worker sends each server its part of a gradient, with the version of the parameters that it was
+computed on, and waits for what it is to compute on next. A server tells process 0 what it has;
+process 0 decides, and tells all servers the same in the same order. Each has arrays of its own, and
+the state of its part of the optimiser.
+
+    worker -> server     gradient, name, life, version, kinds, leaves, spans, params
+    server -> process 0  has, name, worker, life, version; failed, text
+    process 0 -> server  do, name, actions; end
+    worker -> process 0  leaves; pause, name
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from tracejit.api import jit
-from tracejit.dist.collectives import ANSWER, FAILED, GRADIENT, OVER
+from tracejit.dist.replicas.coordinator import Coordinator
 from tracejit.dist.replicas.mode import Mode
-from tracejit.dist.replicas.policy import Drop, Policy, Send, Step
-from tracejit.dist.transport.link import Elastic, PeerLost
-from tracejit.sparse import RowGradient
+from tracejit.dist.replicas.sending import ANSWER, FAILED, GRADIENT, OVER, STATE
+from tracejit.dist.replicas.shard import Shard
+from tracejit.dist.replicas.spans import Span
+from tracejit.dist.transport.link import DistError, Elastic, PeerLost
 
-__all__ = ["ParameterServer", "name_of", "server_of"]
-
-#: What process 0 tells its server: it has another optimiser, or its own work has ended.
-_ADDED, _LEAVES = "added", "leaves"
-
-
-@jit
-def _apply(optimizer: Any, params: Any, gradients: Any) -> None:
-    optimizer.update(params, gradients)
-
-
-class _Slot:
-    """What one optimiser keeps."""
-
-    def __init__(self, policy: Policy, optimizer: Any) -> None:
-        self.policy, self.optimizer = policy, optimizer
-        self.params: list[np.ndarray[Any, Any]] = []
-        #: By worker: the last gradient that it has sent.
-        self.sent: dict[int, list[Any]] = {}
-        #: Those who have come late, before there were parameters.
-        self.late: set[int] = set()
+__all__ = ["ParameterServer", "known_name", "name_of", "server_of"]
 
 
 class _Known:
-    """What this process has: a server, if it is process 0, and names of optimisers."""
+    """What this process has: a server, if it is one of the first, and names of optimisers."""
 
     def __init__(self) -> None:
         self.server: ParameterServer | None = None
@@ -56,12 +41,14 @@ class _Known:
 _KNOWN = _Known()
 
 
-def server_of(link: Elastic, mode: Mode) -> ParameterServer:
-    """The server of process 0. Raises ValueError where it has one of another mode."""
+def server_of(link: Elastic, mode: Mode, count: int) -> ParameterServer:
+    """The server of this process. Raises ValueError where it has one of another mode."""
     if _KNOWN.server is None:
-        _KNOWN.server = ParameterServer(link, mode)
-    if _KNOWN.server.mode != mode:
-        raise ValueError(f"process 0 serves in the mode {_KNOWN.server.mode.kind!r} already")
+        _KNOWN.server = ParameterServer(link, mode, count)
+    if (_KNOWN.server.mode, _KNOWN.server.count) != (mode, count):
+        raise ValueError(
+            f"{_KNOWN.server.count} processes serve in the mode {_KNOWN.server.mode.kind!r} already"
+        )
     return _KNOWN.server
 
 
@@ -75,32 +62,77 @@ def name_of(optimizer: Any, server: ParameterServer | None) -> str:
     return _KNOWN.names[id(optimizer)][1]
 
 
+def known_name(optimizer: Any) -> str | None:
+    """The name of an optimiser that has one."""
+    return _KNOWN.names.get(id(optimizer), (None, None))[1]
+
+
 class ParameterServer:
     """Answers the workers of a link until all others have gone."""
 
-    def __init__(self, link: Elastic, mode: Mode) -> None:
-        self._link, self.mode = link, mode
-        self._slots: dict[str, _Slot] = {}
-        #: How many gradients have been left out.
-        self.dropped = 0
-        #: What has come for optimisers that process 0 has not met yet.
-        self._early: list[Any] = []
-        #: The workers that were there in the beginning, or have come since; these; and whether
-        #: process 0 still has work of its own.
-        self._here, self._late, self._own = set(range(link.size)), set[int](), True
+    def __init__(self, link: Elastic, mode: Mode, count: int) -> None:
+        self._link, self.mode, self.count = link, mode, count
+        self._shards: dict[str, Shard] = {}
+        #: Those of process 0, which decides for all.
+        self._coordinators: dict[str, Coordinator] = {}
+        #: What has come for optimisers that this process has not met yet, in order.
+        self._early: list[tuple[int, Any]] = []
+        #: The workers that were there in the beginning, or have come since; those of them that have
+        #: come late; whether process 0 still has work of its own; whether there is nothing to do.
+        self._here, self._late = set(range(link.size)), set[int]()
+        self._own, self._over = True, False
+        self._go_on = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="tracejit server", daemon=True)
         self._thread.start()
         atexit.register(self.finish)
 
+    @property
+    def dropped(self) -> int:
+        """How many gradients have been left out; 0 but on process 0."""
+        return sum(c.dropped for c in self._coordinators.values())
+
     def add(self, name: str, optimizer: Any) -> None:
-        """The optimiser of a name, as it is on process 0."""
-        self._slots[name] = _Slot(self.mode.policy(self._link.size), optimizer)
-        self._link.send(0, GRADIENT, [_ADDED])
+        """The optimiser of a name, as it is on this process."""
+        if self._link.rank == 0:
+            policy = self.mode.policy(self._link.size)
+            tell = lambda actions: self._tell(name, actions)  # noqa: E731
+            self._coordinators[name] = Coordinator(policy, self.count, tell)
+        self._shards[name] = Shard(optimizer, self._link.rank, self.count)
+        self._link.send(self._link.rank, GRADIENT, ["added"])
 
     def finish(self) -> None:
-        """Wait until the other processes have gone: they may need answers until then."""
-        self._link.send(0, GRADIENT, [_LEAVES])
+        """Wait until the other processes have gone: they may need answers until then.
+
+        One that ends by an exception does not: the others may wait for it, and lose it.
+        """
+        if getattr(sys, "last_value", None) is not None:
+            return
+        with contextlib.suppress(PeerLost):
+            self._link.send(0, GRADIENT, ["leaves"])
         self._thread.join()
+
+    @contextlib.contextmanager
+    def paused(self, name: str) -> Iterator[tuple[int | None, list[Any]]]:
+        """On process 0: no step is made. Gives the version, and of each server the parameters and
+        the state of the optimiser that it has; None and nothing before the first gradient.
+
+        Raises PeerLost, DistError.
+        """
+        self._go_on.clear()
+        try:
+            self._link.send(0, GRADIENT, ["pause", name])
+            version, first = self._link.receive(0, STATE)
+            if version == FAILED:
+                raise DistError(f"a server of parameters has failed: {first}")
+            found = [first]
+            for rank in range(1, self.count) if version is not None else ():
+                same, state = self._link.receive(rank, STATE)
+                if same != version:
+                    raise DistError(f"servers pause at the versions {version} and {same}: {state}")
+                found.append(state)
+            yield version, found
+        finally:
+            self._go_on.set()
 
     # The thread -----------------------------------------------------------------------------------
 
@@ -108,98 +140,109 @@ class ParameterServer:
         try:
             self._answer_all()
         except BaseException as e:
+            text = f"{type(e).__name__}: {e}"
             # Nobody waits for what does not come.
             for rank in range(self._link.size):
                 with contextlib.suppress(PeerLost):
-                    self._link.send(rank, ANSWER, [FAILED, f"{type(e).__name__}: {e}"])
+                    self._link.send(rank, ANSWER, [FAILED, text])
+            with contextlib.suppress(PeerLost):
+                self._link.send(0, STATE, [FAILED, text])
+            if self._link.rank:
+                with contextlib.suppress(PeerLost):
+                    self._link.send(0, GRADIENT, ["failed", text])
             raise
 
     def _answer_all(self) -> None:
-        while self._own or len(self._here) > 1:
-            worker, message = self._link.receive_any(GRADIENT)
+        first = self._link.rank == 0
+        while (self._own or len(self._here) > 1) if first else not self._over:
+            source, message = self._link.receive_any(GRADIENT)
             if message is None:
-                self._changed(worker)
-            elif message == [_LEAVES]:
-                self._own = False
-                for slot in self._slots.values():
-                    self._lost(slot, 0)
-            elif message == [_ADDED]:
+                self._changed(source)
+            elif message == ["added"]:
                 early, self._early = self._early, []
-                for worker, message in early:
-                    self._arrived(worker, *message)
-            elif message[0] in self._slots:
-                self._arrived(worker, *message)
+                for at in early:
+                    self._take(*at)
             else:
-                self._early.append((worker, message))
+                self._take(source, message)
+        for rank in range(1, self.count) if first else ():
+            with contextlib.suppress(PeerLost):
+                self._link.send(rank, GRADIENT, ["end"])
 
-    def _changed(self, worker: int) -> None:
-        """A process has come, or is lost."""
-        if worker in self._link.lost():
-            self._here.discard(worker)
-            for slot in self._slots.values():
-                self._lost(slot, worker)
-        else:
-            self._here.add(worker)
+    def _take(self, source: int, message: list[Any]) -> None:
+        match message:
+            case ["leaves"]:
+                self._leaves(source)
+            case ["end"]:
+                self._over = True
+            case ["pause", name]:
+                if not self._coordinators[name].refresh(source):
+                    self._link.send(source, STATE, [None, None])
+                self._go_on.wait()
+            case ["failed", text]:
+                raise DistError(f"the server of process {source} has failed: {text}")
+            case [_, name, *_] if name not in self._shards:
+                self._early.append((source, message))
+            case ["gradient", name, life, version, kinds, leaves, spans, params]:
+                shard = self._shards[name]
+                if params:
+                    shard.begin([Span(*span) for span in spans], params)
+                shard.take(source, life, version, kinds, leaves)
+                self._has(name, self._link.rank, source, life, version)
+            case ["has", name, worker, life, version]:
+                self._has(name, source, worker, life, version)
+            case ["do", name, actions]:
+                self._do(self._shards[name], actions)
 
-    def _lost(self, slot: _Slot, worker: int) -> None:
-        if worker in slot.policy.busy:
-            self._do(slot, slot.policy.lost(worker))
-
-    def _arrived(
-        self, worker: int, name: str, version: int, leaves: list[Any], params: list[Any]
-    ) -> None:
-        """A gradient on a version; -1 is that of one who has come late."""
-        slot = self._slots[name]
+    def _has(self, name: str, server: int, worker: int, life: int, version: int) -> None:
+        """Tell process 0 that a server has a gradient's part."""
+        if self._link.rank:
+            self._link.send(0, GRADIENT, ["has", name, worker, life, version])
+            return
         if version < 0:
             self._late.add(worker)
         if worker in self._late and not self._own:
             # It has begun from the start, which the others have come to the end of.
-            with contextlib.suppress(PeerLost):
-                self._link.send(worker, ANSWER, [OVER, []])
+            if server == 0:
+                with contextlib.suppress(PeerLost):
+                    self._link.send(worker, ANSWER, [OVER, []])
             return
-        if not slot.params:
-            if version < 0:
-                slot.late.add(worker)
-                return
-            # All begin with the same.
-            slot.params = [np.array(p) for p in params]
-            for other in sorted(self._here):
-                actions = slot.policy.joined(other)
-                self._do(slot, actions if other in slot.late else ())
-        if worker not in slot.policy.busy:
-            self._do(slot, slot.policy.joined(worker))
-            if version != slot.policy.busy[worker]:
-                return
-        slot.sent[worker] = leaves
-        self._do(slot, slot.policy.arrived(worker, version))
+        self._coordinators[name].has(server, worker, life, version, self._here)
 
-    def _do(self, slot: _Slot, actions: Sequence[Any]) -> None:
+    def _tell(self, name: str, actions: list[Any]) -> None:
+        """Have all servers do something, this one last: the others need not wait for it."""
+        for rank in range(1, self.count):
+            self._link.send(rank, GRADIENT, ["do", name, actions])
+        self._do(self._shards[name], actions)
+
+    def _do(self, shard: Shard, actions: list[Any]) -> None:
         for action in actions:
             match action:
-                case Step(_, workers):
-                    _apply(slot.optimizer, slot.params, _mean([slot.sent[w] for w in workers]))
-                    for worker in workers:
-                        del slot.sent[worker]
-                case Send(worker, version):
+                case ["step", version, makers]:
+                    shard.step(version, [(worker, life) for worker, life in makers])
+                case ["answer", worker, version]:
                     # One that is lost meanwhile is told of by the link.
                     with contextlib.suppress(PeerLost):
-                        self._link.send(worker, ANSWER, [version, slot.params])
-                case Drop(worker, _):
-                    del slot.sent[worker]
-                    self.dropped += 1
+                        self._link.send(worker, ANSWER, [version, shard.answer(worker)])
+                case ["drop", worker, life]:
+                    shard.drop(worker, life)
+                case ["state", worker, version]:
+                    self._link.send(worker, STATE, [version, shard.state()])
 
+    def _changed(self, rank: int) -> None:
+        """A process has come, or is lost."""
+        if rank not in self._link.lost():
+            self._here.add(rank)
+            return
+        if rank < self.count and not self._over and rank in self._here:
+            # Its part of the parameters is lost: all are to begin anew.
+            raise PeerLost(rank, "it was a server of parameters")
+        self._leaves(rank)
 
-def _mean(gradients: Sequence[list[Any]]) -> list[Any]:
-    """The mean of gradients, leaf by leaf, in the order of the workers."""
-    return [_mean_leaf([g[k] for g in gradients]) for k in range(len(gradients[0]))]
-
-
-def _mean_leaf(leaves: Sequence[Any]) -> Any:
-    if isinstance(leaves[0], np.ndarray):
-        total = leaves[0] if len(leaves) == 1 else leaves[0] + leaves[1]
-        for g in leaves[2:]:
-            total = total + g
-        return total / total.dtype.type(len(leaves)) if len(leaves) > 1 else total
-    rows = np.concatenate([rows for rows, _, _ in leaves])
-    values = np.concatenate([values for _, values, _ in leaves])
-    return RowGradient(rows, values / values.dtype.type(len(leaves)), tuple(leaves[0][2]))
+    def _leaves(self, rank: int) -> None:
+        """A worker has come to its end, or is lost. A process with a server serves on."""
+        if rank == 0:
+            self._own = False
+        else:
+            self._here.discard(rank)
+        for coordinator in self._coordinators.values():
+            coordinator.lost(rank)

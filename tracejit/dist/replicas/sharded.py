@@ -7,11 +7,13 @@ state of those parameters alone that it makes the steps of.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from tracejit import tree
 from tracejit.dist.collectives import broadcast, rank, size
+from tracejit.dist.world import MODE, SERVERS
 
 __all__ = ["ShardedOptimizer", "owners", "sharded"]
 
@@ -24,22 +26,25 @@ def sharded(make: Callable[..., Any], params: Any, **settings: Any) -> ShardedOp
     Its state is that part's: about 1 / `size()` of the whole. `update(params, grads)` makes the
     steps of the part and gives them to the other processes, so that all have all parameters. In a
     step of `data_parallel` gradients are the means of all processes', as always. An array is in one
-    part as a whole. Raises ValueError where there are fewer arrays than processes.
+    part as a whole. Where `tracejit launch` says that servers make the steps, each of these has a
+    part, and other processes have none. Raises ValueError where there are fewer arrays than parts.
     """
     return ShardedOptimizer(make, params, settings)
 
 
 class ShardedOptimizer:
-    """What `sharded` gives; `optimizer` is that of the part."""
+    """What `sharded` gives; `optimizer` is that of the part, `parts` how many there are."""
 
     #: Arrays of its state are not those of other processes.
     is_sharded = True
 
     def __init__(self, make: Callable[..., Any], params: Any, settings: dict[str, Any]) -> None:
         leaves = tree.leaves(params)
-        self.owners = owners([p.nbytes for p in leaves], size())
+        by_server = os.environ.get(MODE, "sync") != "sync"
+        self.parts = min(int(os.environ.get(SERVERS) or 1), size()) if by_server else size()
+        self.owners = owners([p.nbytes for p in leaves], self.parts)
         own = [p for p, owner in zip(leaves, self.owners, strict=True) if owner == rank()]
-        self.optimizer = make(own, **settings)
+        self.optimizer: Any = make(own, **settings) if rank() < self.parts else None
 
     def update(self, params: Any, grads: Any) -> None:
         """Take one step, in place, together with the other processes."""

@@ -1,4 +1,4 @@
-"""A cluster that is computed instead of run: events on a virtual clock, by the policies of real runs"""
+"""A cluster that is computed, not run: events on a virtual clock, by the policies of real runs"""
 
 from tracejit.dist.simulation.all_reduce import Overlap, all_reduce_seconds, overlapped
 from tracejit.dist.simulation.cluster import Cluster

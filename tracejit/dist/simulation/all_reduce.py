@@ -19,9 +19,9 @@ def all_reduce_seconds(
 
     - "ring": 2 (n - 1) messages of size / n bytes (Patarasuk and Yuan, Bandwidth optimal all-reduce
       algorithms for clusters of workstations, 2009).
-    - "halving": by recursive halving and doubling, 2 log2(n) messages of together 2 size (n - 1) / n
-      bytes (Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in
-      MPICH, 2005).
+    - "halving": by recursive halving and doubling, 2 log2(n) messages of together
+      2 size (n - 1) / n bytes (Thakur, Rabenseifner and Gropp, Optimization of Collective
+      Communication Operations in MPICH, 2005).
     - "tree": up and down a binary tree, 2 ceil(log2(n)) messages of `size` bytes.
     - "direct": each process sends its part to each other one, twice: what `tracejit.dist` does on
       one machine. Latencies of messages to several overlap.

@@ -16,8 +16,8 @@ class Cluster:
 
     `compute` is the time of a gradient; `size` are the bytes of the parameters, and of a gradient;
     `latency` the seconds of a message before its first byte arrives; `bandwidth` the bytes a second
-    of a server's link, each way, which its messages pass one after another. `servers` have a part of
-    the parameters each, and all of a message is there when the last part is. `update` are the
+    of a server's link, each way, which its messages pass one after another. `servers` have a part
+    of the parameters each, and all of a message is there when the last part is. `update` are the
     seconds of a step at the servers. `worker_failures` and `server_failures` are the mean seconds
     between two failures of one of them (infinite: none), `restart` the seconds until it is there
     again; the servers go on from the last step whose number `checkpoint` divides.

@@ -77,7 +77,7 @@ class Exponential(Distribution):
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
-    """The exponential of a normal: half are below `median`; `sigma` is the deviation of the logarithm."""
+    """The exponential of a normal with the deviation `sigma`: half are below `median`."""
 
     median: float
     sigma: float

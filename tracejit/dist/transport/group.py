@@ -198,7 +198,7 @@ class Group:
         return found
 
     def _reduce(self, key: str, x: Any, op: str, what: str = "", out: Any = None) -> Any:
-        """`what` tells others what is joined: by default the operation. `out` may get the result."""
+        """`what` tells others what is joined: else the operation. `out` may get the result."""
         what = what or op
         if self.size == 1:
             return _joined([x], op, 1)

@@ -9,10 +9,7 @@ of a number that the other has drawn) before anything is read. A message is a fr
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import os
-import secrets
 import select
 import socket
 import struct
@@ -26,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.dist.transport.blocks import HEAD, Block, Lease, Pool
+from tracejit.dist.transport.handshake import answer, greet
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.wire import pack, unpack
 from tracejit.locks import long_lock
@@ -38,7 +36,6 @@ _FRAME = struct.Struct("=IIQI")
 _ARRAY, _NEW = struct.Struct("=qQ"), struct.Struct("=QQ")
 #: The length of a key that announces a block.
 _BLOCK = 0xFFFFFFFF
-_NONCE, _RANK = 32, struct.Struct("=I")
 #: Arrays of fewer bytes go through the socket.
 _INLINE = 1 << 14
 #: Room for the files of 64 blocks; and looks at the sockets before this process sleeps.
@@ -157,40 +154,29 @@ class LocalLink:
                     raise DistError(f"process {rank} has not come") from None
                 time.sleep(0.005)
         connection.settimeout(max(0.1, end - time.monotonic()))
-        mine = secrets.token_bytes(_NONCE)
         try:
-            connection.sendall(_RANK.pack(self.rank) + mine)
-            theirs, proof = _read(connection, _NONCE), _read(connection, _NONCE)
-            if not hmac.compare_digest(proof, self._proof(b"accepts", rank, self.rank, mine)):
-                connection.close()
-                raise DistError(f"process {rank} does not know the secret of the run")
-            connection.sendall(self._proof(b"connects", self.rank, rank, theirs))
+            right = greet(connection, self._secret, self.rank, rank)
         except (OSError, EOFError) as e:
             connection.close()
             raise PeerLost(rank, str(e)) from None
+        if not right:
+            connection.close()
+            raise DistError(f"process {rank} does not know the secret of the run")
         self._add(rank, connection)
 
     def _answer(self, connection: socket.socket, end: float) -> None:
         """Let a process in; one that does not prove itself is turned away."""
         connection.settimeout(max(0.1, min(10.0, end - time.monotonic())))
         try:
-            (rank,) = _RANK.unpack(_read(connection, _RANK.size))
-            theirs, mine = _read(connection, _NONCE), secrets.token_bytes(_NONCE)
-            connection.sendall(mine + self._proof(b"accepts", self.rank, rank, theirs))
-            proof = _read(connection, _NONCE)
+            rank, right = answer(connection, self._secret, self.rank)
         except (OSError, EOFError):
             connection.close()
             return
-        right = hmac.compare_digest(proof, self._proof(b"connects", rank, self.rank, mine))
         known = self._peers.get(rank)
         if not right or rank == self.rank or rank >= self.size or (known and not known.lost):
             connection.close()
             return
         self._add(rank, connection)
-
-    def _proof(self, who: bytes, rank: int, to: int, number: bytes) -> bytes:
-        text = who + _RANK.pack(rank) + _RANK.pack(to) + number
-        return hmac.new(self._secret, text, hashlib.sha256).digest()
 
     def _add(self, rank: int, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -500,13 +486,3 @@ class LocalLink:
                 self._poll.unregister(self._wake[0])
             for end in (*self._wake, self._listening):
                 end.close()
-
-
-def _read(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise EOFError("it has hung up")
-        data += part
-    return data

@@ -37,35 +37,52 @@ class Mailboxes:
         self._waiting: dict[tuple[int, int, str], deque[Any]] = {}
         self._changed = asyncio.Condition()
         self._lost: set[int] = set()
+        #: By process: how many have been lost before it, in whose place it is. Those may be cut
+        #: off, and not know that they are lost: they get and give nothing any more.
+        self._lives = [0] * size
+        #: By process: the machine it runs on, as Ray calls it.
+        self._places: dict[int, str] = {}
         #: By process: what it has not been told of others.
         self._news: list[deque[int]] = [deque() for _ in range(size)]
 
-    async def put(self, to: int, source: int, key: str, message: Any) -> None:
+    async def put(self, to: int, source: int, life: int, key: str, message: Any) -> None:
         """A message from one process to another."""
         async with self._changed:
+            if life != self._lives[source]:
+                return
             self._waiting.setdefault((to, source, key), deque()).append(message)
             self._changed.notify_all()
 
-    async def take(self, to: int, source: int, key: str, timeout: float | None) -> Any:
-        """The next message with a key, or why there is none: "lost", "late"."""
+    async def take(self, to: int, life: int, source: int, key: str, timeout: float | None) -> Any:
+        """The next message with a key, or why there is none: "lost", "late", "gone"."""
         place = to, source, key
 
         def there() -> bool:
-            return bool(self._waiting.get(place)) or source in self._lost
+            gone = life != self._lives[to]
+            return gone or bool(self._waiting.get(place)) or source in self._lost
 
         if not await self._until(there, timeout):
             return "late"
+        if life != self._lives[to]:
+            return "gone"
         found = self._waiting.get(place)
         return found.popleft() if found else "lost"
 
-    async def take_any(self, to: int, key: str, timeout: float | None) -> Any:
+    async def take_any(self, to: int, life: int, key: str, timeout: float | None) -> Any:
         """The next message with a key from any process, with that; or who has come or gone."""
 
         def sources() -> list[int]:
-            return [s for (t, s, k), found in self._waiting.items() if found and (t, k) == (to, key)]
+            return [
+                s for (t, s, k), found in self._waiting.items() if found and (t, k) == (to, key)
+            ]
 
-        if not await self._until(lambda: bool(sources() or self._news[to]), timeout):
+        def there() -> bool:
+            return life != self._lives[to] or bool(sources() or self._news[to])
+
+        if not await self._until(there, timeout):
             return "late"
+        if life != self._lives[to]:
+            return "gone"
         ready = sources()
         if ready:
             return ready[0], self._waiting[to, ready[0], key].popleft()
@@ -75,7 +92,7 @@ class Mailboxes:
         async with self._changed:
             try:
                 await asyncio.wait_for(self._changed.wait_for(there), timeout)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 return False
         return True
 
@@ -83,6 +100,8 @@ class Mailboxes:
         """A process has gone, or another has come in its place."""
         async with self._changed:
             (self._lost.add if lost else self._lost.discard)(rank)
+            self._lives[rank] += lost
+            self._places.pop(rank, None)
             if not lost:
                 for place in [p for p in self._waiting if p[1] == rank]:
                     del self._waiting[place]
@@ -91,16 +110,26 @@ class Mailboxes:
                     news.append(rank)
             self._changed.notify_all()
 
+    async def runs_on(self, rank: int, node: str) -> None:
+        """A process is about to run on a machine."""
+        self._places[rank] = node
+
+    async def places(self) -> dict[int, str]:
+        """The machines of processes that have said where they are."""
+        return self._places
+
     async def lost(self) -> list[int]:
         """The processes that have gone."""
         return sorted(self._lost)
 
 
 class RayLink:
-    """One process among `size` that use the mailboxes of a namespace."""
+    """One process among `size` that use the mailboxes of a namespace; `life` processes of its
+    number have been lost before it.
+    """
 
-    def __init__(self, rank: int, size: int, namespace: str) -> None:
-        self.rank, self.size = rank, size
+    def __init__(self, rank: int, size: int, namespace: str, life: int = 0) -> None:
+        self.rank, self.size, self._life = rank, size, life
         self._ray = import_ray()
         if not self._ray.is_initialized():
             self._ray.init(address="auto", namespace=namespace, log_to_driver=False)
@@ -111,11 +140,11 @@ class RayLink:
         if not 0 <= to < self.size:
             raise ValueError(f"there is no process {to} among {self.size}")
         text, arrays = pack(value)
-        self._box.put.remote(to, self.rank, key, (text, [np.array(a) for a in arrays]))
+        self._box.put.remote(to, self.rank, self._life, key, (text, [np.array(a) for a in arrays]))
 
     def receive(self, source: int, key: str, timeout: float | None = None) -> Any:
         """The next message with a key. Raises PeerLost, TimeoutError."""
-        found = self._ray.get(self._box.take.remote(self.rank, source, key, timeout))
+        found = self._asked("take", source, key, timeout)
         if found == "lost":
             raise PeerLost(source)
         if found == "late":
@@ -124,11 +153,19 @@ class RayLink:
 
     def receive_any(self, key: str, timeout: float | None = None) -> tuple[int, Any]:
         """The next message with a key from any process; None where one has come or gone."""
-        found = self._ray.get(self._box.take_any.remote(self.rank, key, timeout))
+        found = self._asked("take_any", key, timeout)
         if found == "late":
             raise TimeoutError(f"no {key!r} in {timeout} s")
         source, message = found
         return source, None if message is None else _read(message)
+
+    def _asked(self, method: str, *args: Any) -> Any:
+        """What the mailboxes give this process. Raises DistError where another is in its place."""
+        call = getattr(self._box, method)
+        found = self._ray.get(call.remote(self.rank, self._life, *args))
+        if found == "gone":
+            raise DistError(f"another process has taken the place of process {self.rank}")
+        return found
 
     def lost(self) -> Iterable[int]:
         """The processes that have ended."""

@@ -48,6 +48,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
 from tracejit.ir.types import PyScalar
 from tracejit.lazy_dataclass import dataclass
+from tracejit.originals import import_compiler
 
 __all__ = ["Store", "TracedResult", "trace_function"]
 
@@ -89,6 +90,7 @@ def trace_function(
     Raises TraceError, ListIsRead where what was learned from earlier traces does not hold, and
     whatever `f` raises.
     """
+    import_compiler()
     capture = Capture(trace, make_leaf, learned)
     interpreter = TraceInterpreter(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
     code = getattr(f, "__code__", None)

@@ -53,7 +53,7 @@ _PROGRAMS = tuple(
     for name in (
         "dist/collectives.py",
         "dist/replicas/mean_gradients.py",
-        "dist/replicas/sent_gradients.py",
+        "dist/replicas/sending.py",
         "dist/replicas/server.py",
         "dist/replicas/sharded.py",
         "interop/networks.py",

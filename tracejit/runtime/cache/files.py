@@ -1,13 +1,15 @@
 """Records in files: written whole or not at all, read only if nothing has happened to them.
 
-A file is `MAGIC`, a digest of what follows, and a record as `marshal` writes it. It is written
-under another name and then renamed: readers of any process see all of it or nothing, whoever is
-killed.
-What is truncated, damaged or foreign has another digest, and is taken for nothing.
+A file is `MAGIC`, a digest of where it lies in the cache and of what follows, and a record as
+`marshal` writes it. It is written under another name and then renamed: readers of any process see
+all of it or nothing, whoever is killed.
+What is truncated, damaged, foreign or in another file's place has another digest, and is taken for
+nothing.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
 import marshal
 import os
@@ -16,7 +18,7 @@ import time
 from typing import Any
 
 from tracejit.link.digests import digest
-from tracejit.runtime.cache.settings import bound
+from tracejit.runtime.cache.settings import bound, is_ours
 
 __all__ = ["ENTRY", "LIBRARY", "read", "remove_least_used", "write"]
 
@@ -30,7 +32,7 @@ _TOUCHED = 3600.0
 _COUNTED = 64
 #: Seconds after which an unfinished file is left over.
 _LEFT_OVER = 600.0
-_names = itertools.count()
+_written = itertools.count()
 
 
 def write(path: str, record: Any) -> int:
@@ -40,34 +42,39 @@ def write(path: str, record: Any) -> int:
     """
     data = marshal.dumps(record)
     folder, name = os.path.split(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{next(_names)}")
+    for made in (os.path.dirname(folder), folder):
+        os.makedirs(made, mode=0o700, exist_ok=True)
+        if not is_ours(made):
+            raise PermissionError(errno.EPERM, "others may write there", made)
+    # A process of the same number may have been killed, in another container, too.
+    unfinished = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(_MAGIC)
-            file.write(bytes.fromhex(digest(data)))
+            file.write(_digest(path, data))
             file.write(data)
         os.replace(unfinished, path)
     except BaseException:
-        os.unlink(unfinished)
+        _remove(unfinished)
         raise
     return len(_MAGIC) + _DIGEST + len(data)
+
+
+def _digest(path: str, data: bytes) -> bytes:
+    """The digest of a file: of the environment's folder, its own one, its name, and the record."""
+    place = path.split(os.sep)[-3:]
+    return bytes.fromhex(digest(repr(place).encode() + data))
 
 
 def read(path: str) -> Any:
     """The record in a file; None where there is none, or it is not as it was written."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        found, data = _contents(path)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not _is_ours(found):
-            return None
-        data = file.read()
     start = len(_MAGIC) + _DIGEST
-    whole = data[:start] == _MAGIC + bytes.fromhex(digest(data[start:]))
+    whole = data[:start] == _MAGIC + _digest(path, data[start:])
     if not whole:
         _remove(path)
         return None
@@ -77,6 +84,22 @@ def read(path: str) -> Any:
         except OSError:
             pass  # a layer that is only read
     return marshal.loads(data[start:])
+
+
+def _contents(path: str) -> tuple[os.stat_result, bytes]:
+    """What a file holds that nobody else could have put there. Raises OSError."""
+    folder = os.path.dirname(path)
+    # Nothing is waited for: what is there may be a pipe.
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    try:
+        found = os.fstat(descriptor)
+        if not _is_ours(found) or not is_ours(folder) or not is_ours(os.path.dirname(folder)):
+            raise PermissionError(errno.EPERM, "others may write there", path)
+        with open(descriptor, "rb", closefd=False) as file:
+            return found, file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _is_ours(found: os.stat_result) -> bool:
@@ -98,8 +121,7 @@ def remove_least_used(directory: str, at_once: bool = False) -> None:
 
     It is counted every so many calls, or `at_once`.
     """
-    written = next(_names)
-    if not at_once and (written + os.getpid()) % _COUNTED:
+    if not at_once and (next(_written) + os.getpid()) % _COUNTED:
         return
     found: list[tuple[float, int, str]] = []
     now = time.time()

@@ -16,7 +16,7 @@ from tracejit import config
 from tracejit.library_names import NOTHING, note_name, refresh
 from tracejit.link.image import Image
 from tracejit.link.loader import Loaded, load, supported
-from tracejit.locks import long_lock
+from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.own_attributes import place
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
@@ -81,18 +81,20 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
     """Let what earlier processes have compiled for calls of this kind answer them; whether there
     is something new that may. It is looked for once for each kind, or `again`.
     """
-    if config.is_eager() or is_off():
+    # A finalizer that has interrupted what holds a lock must not wait for another thread's.
+    if config.is_eager() or holds_lock() or is_off():
         return False
-    with _LOCK:
+    before = 0 if jitted._cached is None else len(jitted._cached.files)
+    with holding(_LOCK):
         known = cached(jitted)
         if known.key is None:
             return False
         kind = call_kind(args, kwargs)
         if kind in known.kinds and not again:
-            return False
+            # Another thread has looked while this one was waiting.
+            return len(known.files) > before
         known.kinds.add(kind)
         keep_libraries()
-        before = len(known.files)
         for path in _records(known.key, kind):
             if os.path.basename(path) not in known.files:
                 _recalled(jitted, known, path)
@@ -108,16 +110,18 @@ def _records(key: Key, kind: str = "") -> list[str]:
     for layer in layers().read:
         folder = os.path.join(layer, environment.folder(), key.folder)
         try:
-            with os.scandir(folder) as entries:
-                found += [
-                    (entry.stat().st_mtime, entry.path)
-                    for entry in entries
-                    if entry.name.startswith(start) and entry.name.endswith(files.ENTRY)
-                ]
+            names = os.listdir(folder)
         except OSError:
             continue
-    names = {os.path.basename(path): (when, path) for when, path in sorted(found)}
-    return [path for _, path in sorted(names.values())[-_MOST:]]
+        for name in names:
+            if name.startswith(start) and name.endswith(files.ENTRY):
+                path = os.path.join(folder, name)
+                try:
+                    found.append((os.lstat(path).st_mtime, path))
+                except OSError:
+                    continue  # removed meanwhile
+    newest = {os.path.basename(path): (when, path) for when, path in sorted(found)}
+    return [path for _, path in sorted(newest.values())[-_MOST:]]
 
 
 def seen(jitted: Any) -> list[tuple[Any, Any]]:
@@ -168,14 +172,22 @@ def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
             raise LookupError(f"{name} cannot be watched")
     for kind, described, name, value in record["constants"]:
         _check_constant(finder.object(described), kind, name, finder.object(value))
-    for described, names, places in record["places"]:
-        cls = finder.object(described)
-        if [place(cls, name) for name in names] != list(places):
-            raise LookupError(f"objects of {cls.__qualname__} keep attributes elsewhere")
+    _check_places(finder, record["places"])
     image = Image(*record["image"])
     library = load(image, finder.addresses(record["addresses"]))
     library.keep = finder.keep
     return library
+
+
+def _check_places(finder: Finder, told: list[tuple[Any, ...]]) -> None:
+    """Raises LookupError where objects do not keep attributes where code looks for them."""
+    for described, names, places, asked in told:
+        cls = finder.object(described)
+        # A name that no object of a class has had is given the next place when it is asked for.
+        for name in asked:
+            place(cls, name)
+        if [place(cls, name) for name in names] != list(places):
+            raise LookupError(f"objects of {cls.__qualname__} keep attributes elsewhere")
 
 
 def _check_bound(finder: Finder, described: Any, name: str, value: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tracejit.frontend.capture.reads import MISSING
 from tracejit.link.digests import digest
+from tracejit.own_attributes import asked_names
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.keys import Key, call_kind
 from tracejit.runtime.cache.objects import Describer, Description, Undescribed
@@ -102,7 +103,7 @@ def _described(
         "bindings": [_binding(describer, *b) for b in traced.bindings],
         "names": [_binding(describer, *b) for b in traced.library_names],
         "places": [
-            (describer.object(leaf.cls.get()), leaf.names, leaf.places)
+            (describer.object(leaf.cls.get()), leaf.names, leaf.places, asked_names(leaf.cls.get()))
             for _, leaf in spec.leaves
             if isinstance(leaf, OwnLeaf)
         ],

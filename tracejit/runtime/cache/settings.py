@@ -43,8 +43,14 @@ def bound() -> int:
 
 
 def layers() -> Layers:
-    """The folders of this process, made where they are lacking."""
-    variables = ("TRACEJIT_CACHE", "TRACEJIT_CACHE_BASE", "XDG_CACHE_HOME", "HOME")
+    """The folders of this process, made where they are lacking. Raises ValueError."""
+    variables = (
+        "TRACEJIT_CACHE",
+        "TRACEJIT_CACHE_BASE",
+        "TRACEJIT_CACHE_SIZE",
+        "XDG_CACHE_HOME",
+        "HOME",
+    )
     return _layers(tuple(os.environ.get(name) for name in variables))
 
 
@@ -52,6 +58,8 @@ def layers() -> Layers:
 def _layers(_: tuple[str | None, ...]) -> Layers:
     if not is_wanted():
         return Layers((), None, "TRACEJIT_CACHE=off")
+    # What is wrong is said at the first call, not when something is removed.
+    bound()
     below = os.environ.get("TRACEJIT_CACHE_BASE", "").split(os.pathsep)
     base = tuple(path for path in below if path and is_ours(path))
     own = os.environ.get("TRACEJIT_CACHE") or _usual()

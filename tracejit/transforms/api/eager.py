@@ -22,6 +22,8 @@ from tracejit.frontend.tracing.traceable import Traceable
 if TYPE_CHECKING:
     from tracejit.frontend.tracing.trace import Trace
 
+from tracejit.originals import import_compiler
+
 __all__ = ["pull_eagerly", "run_eagerly"]
 
 
@@ -44,6 +46,7 @@ def run_eagerly(
     derivative would have to pass through what has none: after this, and after other errors of the
     transform itself, they are as they were.
     """
+    import_compiler()
     outer = concrete_trace()
     if outer is not None:
         return EagerInterpreter(outer).transformed(transformed, *args, **kwargs)

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.link`: object files, images, loading."""

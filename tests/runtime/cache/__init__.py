@@ -1,0 +1,1 @@
+"""Tests of the persistent cache: processes that load what others have compiled."""

@@ -1,0 +1,86 @@
+"""What is changed between two processes is seen by the second one; what is not changed is warm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.cache.edits import EDITS, HEAD, Edit
+from tests.runtime.cache.processes import observe
+from tests.support import sampling
+
+#: Programs that no process after the first can load: functions, or values, of no description.
+COLD = frozenset(
+    "global_set global_frozenset global_range global_slice helper_attribute closure_function"
+    " helper_closure lambda_helpers helpers_of_equal_names partial partial_helper decorator"
+    " decorator_removed lru_cache class_frozenset class_range cached_property partialmethod"
+    " dataclass_field dataclass_made dataclass_more int_enum metaclass helpers_lines_moved gradient"
+    " gradient_of_helper vmap_axes annotations_used class_patched class_getattr".split()
+)
+
+
+def texts(name: str, edit: Edit, edited: bool) -> dict[str, str]:
+    """The files of a program, before or after its edit."""
+    source, other = edit.source, edit.other
+    if edited:
+        assert edit.old in source + other
+        if edit.old in source:
+            source = source.replace(edit.old, edit.new, 1)
+        else:
+            other = other.replace(edit.old, edit.new, 1)
+    found = {name: HEAD + source.replace("{name}", name)}
+    return found | ({f"{name}_other": other} if other else {})
+
+
+def write(folder: Path, names: list[str], edited: bool = False) -> None:
+    for name in names:
+        for module, text in texts(name, EDITS[name], edited).items():
+            (folder / f"{module}.py").write_text(text, encoding="utf-8")
+
+
+def right(found: dict[str, Any], name: str) -> dict[str, Any]:
+    """What is observed of a program, which is what Python gives."""
+    seen: dict[str, Any] = found["modules"][name]
+    assert "error" not in seen, (name, seen["error"])
+    assert seen["got"] == seen["plain"], (name, seen)
+    return seen
+
+
+def test_edits(tmp_path: Path) -> None:
+    names = sampling.sampled(sorted(EDITS), 14)
+    write(tmp_path, names)
+    first = observe(tmp_path, *names)
+    # Those that are warm come alone: no process that compiles hides what they import.
+    warm = [name for name in names if name not in COLD]
+    second = observe(tmp_path, *warm)
+    write(tmp_path, names, edited=True)
+    third = observe(tmp_path, *names)
+    for name in names:
+        right(first, name)
+        right(third, name)
+    for name in warm:
+        seen = right(second, name)
+        assert seen["warm"] and not seen["refused"], (name, seen)
+        told = "; ".join(third["modules"][name]["refused"])
+        assert EDITS[name].reason in told, (name, told)
+        assert third["modules"][name]["plain"] != seen["plain"] or not told or name in SAME
+    assert second["compiler"] == []
+
+
+#: Edits that no result shows.
+SAME = frozenset(["global_kind", "slots_order", "generator_state"])
+
+
+@pytest.mark.parametrize("name", sampling.sampled(["body", "global_array", "class_method"], 3))
+def test_a_moved_file(tmp_path: Path, name: str) -> None:
+    """The files' names are in tracebacks: another one is another program."""
+    write(tmp_path, [name])
+    right(observe(tmp_path, name), name)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (tmp_path / f"{name}.py").rename(moved / f"{name}.py")
+    cache = str(tmp_path / "cache")
+    assert not right(observe(moved, name, TRACEJIT_CACHE=cache), name)["warm"]
+    assert right(observe(moved, name, TRACEJIT_CACHE=cache), name)["warm"]

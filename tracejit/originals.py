@@ -1,0 +1,63 @@
+"""Functions of libraries as modules held them before a program replaced any, by `unittest.mock` for
+instance: the compiler, whose parts are imported when they are needed, means those.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["import_compiler", "originals"]
+
+#: The modules whose functions the compiler knows.
+_MODULES = """builtins bisect cmath collections copy functools heapq itertools math operator random
+time numpy numpy.fft numpy.linalg numpy.random scipy.linalg scipy.special""".split()
+_HELD = {name: dict(vars(sys.modules[name])) for name in _MODULES if name in sys.modules}
+
+#: What the compiler consists of, and the parts that need packages of their own.
+_PACKAGES = "ir ops loops frontend transforms passes codegen runtime".split()
+_APART = ("tracejit.codegen.cuda", "tracejit.codegen.device", "tracejit.runtime.device")
+_whole: list[bool] = []
+
+
+def _replaced() -> list[tuple[dict[str, Any], str, Any, Any]]:
+    """(dict, name, original, what is there) of what a program has replaced."""
+    return [
+        (vars(sys.modules[module]), name, original, vars(sys.modules[module])[name])
+        for module, held in _HELD.items()
+        for name, original in held.items()
+        if callable(original) and vars(sys.modules[module]).get(name, original) is not original
+    ]
+
+
+def import_compiler() -> None:
+    """Where something is replaced, import all of the compiler with the originals in place: nothing
+    that is imported later takes what is there now for what a library holds.
+    """
+    if _whole or not _replaced():
+        return
+    with originals():
+        for name in _PACKAGES:
+            package = importlib.import_module(f"tracejit.{name}")
+            for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                if not found.name.startswith(_APART):
+                    importlib.import_module(found.name)
+    _whole.append(True)
+
+
+@contextmanager
+def originals() -> Iterator[bool]:
+    """Within the block modules hold what they held before; whether that is something else."""
+    replaced = _replaced()
+    for namespace, name, original, _ in replaced:
+        namespace[name] = original
+    try:
+        yield bool(replaced)
+    finally:
+        for namespace, name, original, present in replaced:
+            if namespace.get(name) is original:
+                namespace[name] = present
