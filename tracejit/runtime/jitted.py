@@ -381,7 +381,8 @@ def _recall() -> Any:
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
-        if _recall()(self, args, kwargs):
+        # The dispatcher looks for files itself, before it compiles.
+        if self._state is None and _recall()(self, args, kwargs):
             return self(*args, **kwargs)
         return _dispatch().answer(self, args, kwargs)
     except BaseException as e:
