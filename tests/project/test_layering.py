@@ -29,7 +29,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
             "spelling",
             "tensor_files",
         ),
-        ("config", "errors", "forms", "library_names", "own_attributes"),
+        ("config", "errors", "forms", "library_names", "originals", "own_attributes"),
         ("link",),
         ("ir",),
         ("ops",),
@@ -101,6 +101,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "tree": ("frontend.python.tree_paths", "frontend.python.trees"),
     },
     "a function that is decorated and not called needs no compiler": {
+        "runtime.jitted": ("runtime.cache.recall",),
         "runtime.dispatch": (
             "runtime.compile.publish",
             "runtime.compile.specialize",

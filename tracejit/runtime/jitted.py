@@ -19,7 +19,6 @@ from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
 from tracejit.originals import import_compiler
-from tracejit.runtime.cache.recall import recall
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
 from tracejit.runtime.tracebacks import show_users_lines
@@ -372,9 +371,18 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
+@once
+def _recall() -> Any:
+    """What looks for code in files: it is imported by the first call."""
+    from tracejit.runtime.cache.recall import recall
+
+    return recall
+
+
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
-        if recall(self, args, kwargs):
+        # The dispatcher looks for files itself, before it compiles.
+        if self._state is None and _recall()(self, args, kwargs):
             return self(*args, **kwargs)
         return _dispatch().answer(self, args, kwargs)
     except BaseException as e:

@@ -69,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 #: The environment variables that are read, and what checks the values of some.
 _VARIABLES: dict[str, Callable[[], Any] | None] = {
+    "TRACEJIT_BACKGROUND": None,
     "TRACEJIT_CACHE": None,
     "TRACEJIT_CACHE_BASE": None,
     "TRACEJIT_CACHE_DIR": None,
