@@ -217,6 +217,24 @@ def test_reports_tell_of_what_was_loaded() -> None:
     assert str(f.report())
 
 
+def test_code_that_is_replaced_is_another_program(cache: Path) -> None:
+    """What is compiled, or looked for, afterwards is for the new code."""
+
+    def made() -> Any:
+        return tracejit.jit(FunctionType(double.__code__, globals(), "double"))
+
+    f = made()
+    f(X)
+    f.__code__ = inverse.__code__
+    assert f(X + 1).tolist() == (1 / (X + 1)).tolist()
+    g = made()
+    assert g(X) == double(X) and is_warm(g)
+    assert tracejit.jit(double)(X.astype(np.float32)) == 25
+    g.__code__ = inverse.__code__
+    x = X.astype(np.float32) + 1
+    assert g(x).tolist() == (1 / x).tolist()
+
+
 def test_pickles() -> None:
     f = warm(double, X)
     f(X)

@@ -38,6 +38,8 @@ class Cached:
 
     def __init__(self, key: Key | None, why_not: str = "") -> None:
         self.key, self.why_not = key, why_not
+        #: The code that the key tells of.
+        self.codes = [] if key is None else [root.__code__ for root in key.roots]
         #: The kinds of calls that have been looked for.
         self.kinds: set[str] = set()
         #: The files of what answers calls here, and of those that were loaded the reports.
@@ -48,12 +50,19 @@ class Cached:
         #: By what they are for, compiles that no file was written of, and why.
         self.unwritten: dict[str, str] = {}
 
+    def is_current(self) -> bool:
+        """Whether the functions still have the code that the key tells of."""
+        roots = () if self.key is None else self.key.roots
+        return all(f.__code__ is code for f, code in zip(roots, self.codes, strict=True))
+
 
 def cached(jitted: Any) -> Cached:
     """What the cache has of a function. It never raises."""
     found: Cached | None = jitted._cached
-    if found is None:
-        found = jitted._cached = _looked_up(jitted)
+    if found is None or not found.is_current():
+        anew = _looked_up(jitted)
+        anew.compiles = [] if found is None else found.compiles
+        found = jitted._cached = anew
     return found
 
 
