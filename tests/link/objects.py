@@ -72,7 +72,18 @@ def written(sections: Sequence[Section], symbols: Sequence[Symbol]) -> bytes:
     def put(name: str, kind: int, data: bytes, *rest: int, size: int = 0, flags: int = 0) -> None:
         link, info, align, entry = rest
         body.extend(bytes(-len(body) % 8))
-        fields = (len(names), kind, flags, 0, len(body), size or len(data), link, info, align, entry)
+        fields = (
+            len(names),
+            kind,
+            flags,
+            0,
+            len(body),
+            size or len(data),
+            link,
+            info,
+            align,
+            entry,
+        )
         headers.append(struct.pack("<IIQQQQIIQQ", *fields))
         names.extend(name.encode() + b"\0")
         body.extend(data)

@@ -10,8 +10,17 @@ from typing import Any
 import pytest
 
 from tests.link import objects
-from tests.link.objects import ALLOC, EXECUTE, GLOBAL, LOCAL, WEAK, WRITE, Relocation, Section
-from tests.link.objects import Symbol, written
+from tests.link.objects import (
+    ALLOC,
+    GLOBAL,
+    LOCAL,
+    WEAK,
+    WRITE,
+    Relocation,
+    Section,
+    Symbol,
+    written,
+)
 from tracejit.codegen.llvm import engine
 from tracejit.link.elf import lay_out
 from tracejit.link.image import Image, LinkError
@@ -49,9 +58,7 @@ def test_near_data(kind: int) -> None:
     assert run(lay_out([reads(kind)], ["f"]), "f") == 7
 
 
-@pytest.mark.parametrize(
-    "kind", [objects.GOTPCREL, objects.GOTPCRELX, objects.REX_GOTPCRELX]
-)
+@pytest.mark.parametrize("kind", [objects.GOTPCREL, objects.GOTPCRELX, objects.REX_GOTPCRELX])
 def test_data_by_the_table(kind: int) -> None:
     image = lay_out([reads(kind, READ_BY_TABLE, 3)], ["f"])
     assert run(image, "f") == 7 and len(image.pointers) == 1
@@ -85,9 +92,7 @@ def test_pointers(imported: bool) -> None:
     at = objects.UNDEFINED if imported else 2
     data = Section(".data", bytes(8), DATA, [Relocation(0, objects.R64, "d", 4)])
     here = Section(".rodata", struct.pack("<ii", 1, 2), ALLOC)
-    image = lay_out(
-        [written([data, here], [Symbol("p", 1), Symbol("d", at)])], ["p"]
-    )
+    image = lay_out([written([data, here], [Symbol("p", 1), Symbol("d", at)])], ["p"])
     library = load(image, [ctypes.addressof(outside)] if imported else [])
     found = ctypes.c_uint64.from_address(library.address("p")).value
     assert ctypes.c_int.from_address(found).value == (4 if imported else 2)
@@ -181,9 +186,7 @@ def test_values_outside_their_section() -> None:
 def test_relocations_of_zeros() -> None:
     """What has no bytes has none to be changed."""
     for kind in (objects.R64, objects.PC32, objects.PC64):
-        data = Section(
-            ".bss", b"", DATA, [Relocation(0, kind, "f")], type=objects.NOBITS, size=64
-        )
+        data = Section(".bss", b"", DATA, [Relocation(0, kind, "f")], type=objects.NOBITS, size=64)
         image = written([Section(".text", answer(1)), data], [Symbol("f", 1)])
         with pytest.raises(LinkError):
             lay_out([image], ["f"])
@@ -192,7 +195,9 @@ def test_relocations_of_zeros() -> None:
 @pytest.mark.parametrize("size", [1 << 31, 1 << 47, (1 << 64) - 4096, (1 << 64) - 1])
 def test_images_that_are_too_large(size: int) -> None:
     with pytest.raises(LinkError):
-        load(lay_out([reads(objects.PC32, contents=b"", type=objects.NOBITS, size=size)], ["f"]), ())
+        load(
+            lay_out([reads(objects.PC32, contents=b"", type=objects.NOBITS, size=size)], ["f"]), ()
+        )
 
 
 def test_addresses_that_are_lacking() -> None:

@@ -45,7 +45,7 @@ def damage(path: Path, rng: random.Random, others: list[Path]) -> str:
 
 
 def _child(folder: Path, k: int, seed: int) -> int:
-    """0 where all is right and the compiler was needed, 3 where it was not, 1 for a wrong answer."""
+    """0 where all is right and something was compiled, 3 where nothing was, 1 where it is wrong."""
     import numpy as np
     import program
 

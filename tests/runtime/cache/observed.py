@@ -22,6 +22,9 @@ from typing import Any
 #: What a process does not import that finds everything in the cache.
 COMPILER = tuple(f"tracejit.{x}" for x in ("frontend", "transforms", "passes", "codegen"))
 
+#: The files of programs.
+PROGRAMS: set[str] = set()
+
 
 def shown(x: Any) -> Any:
     """A result as JSON: equal ones are the same to a program."""
@@ -45,23 +48,25 @@ def outcome(call: Callable[[Any], Any], f: Any) -> Any:
         try:
             found = shown(call(f))
         except Exception as e:
-            lines = [(x.name, x.lineno, x.line) for x in traceback.extract_tb(e.__traceback__)]
-            found = ["raised", type(e).__name__, str(e), lines[2:]]
-    texts = [f"{w.category.__name__}: {w.message}" for w in told]
+            frames = traceback.extract_tb(e.__traceback__)
+            own = [x for x in frames if x.filename in PROGRAMS and x.name != "<lambda>"]
+            # Of inlined calls there is the innermost.
+            lines = [(x.name, x.lineno, x.line) for x in own[-1:]]
+            found = ["raised", type(e).__name__, str(e), lines]
+    # Compiled code does not warn of what floating-point numbers become.
+    texts = [str(w.message) for w in told if "encountered in" not in str(w.message)]
     return [found, out.getvalue(), texts]
 
 
-def observed(module: Any) -> dict[str, Any]:
-    """What is printed of a module."""
+def called(module: Any) -> dict[str, Any]:
+    """What the compiled function of a module gives, and what the cache says of it."""
     f = module.f
+    PROGRAMS.add(module.__file__)
     got = [outcome(call, f) for call in module.calls]
     known = f._cached
-    warm = f._state is None
-    plain = [outcome(call, f.__tracejit__) for call in module.calls]
     return {
         "got": got,
-        "plain": plain,
-        "warm": warm,
+        "warm": f._state is None,
         "files": len(known.files) if known else 0,
         "refused": sorted(known.refused.values()) if known else [],
         "unwritten": sorted(known.unwritten.values()) if known else [],
@@ -69,15 +74,29 @@ def observed(module: Any) -> dict[str, Any]:
     }
 
 
+def plain(module: Any) -> list[Any]:
+    """What Python gives."""
+    return [outcome(call, module.f.__tracejit__) for call in module.calls]
+
+
+def observed(module: Any) -> dict[str, Any]:
+    """What is printed of a module."""
+    return {**called(module), "plain": plain(module)}
+
+
 def main(folder: str, *names: str) -> None:
     sys.path.insert(0, folder)
     found: dict[str, Any] = {}
     for name in names:
         try:
-            found[name] = observed(importlib.import_module(name))
+            found[name] = called(importlib.import_module(name))
         except BaseException:
             found[name] = {"error": traceback.format_exc()}
+    # A transform that is called as plain Python needs the compiler.
     compiler = sorted(m for m in sys.modules if m.startswith(COMPILER))
+    for name in names:
+        if "error" not in found[name]:
+            found[name]["plain"] = plain(sys.modules[name])
     print(json.dumps({"modules": found, "compiler": compiler}))
     sys.stdout.flush()
     os._exit(0)

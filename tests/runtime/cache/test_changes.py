@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.runtime.cache import changes, samples
 from tests.runtime.cache.processes import observe, python
 from tests.support import sampling
@@ -36,5 +34,3 @@ def check(name: str, told: Any) -> None:
     assert told["compiler"] is not warm and told["first"]["warm"] is warm, (name, told["first"])
     if not changes.CHANGES[name][1]:
         assert told["first"]["got"] == told["second"]["got"], name
-
-

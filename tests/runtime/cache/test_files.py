@@ -19,6 +19,7 @@ import pytest
 import tracejit
 from tests.runtime.cache import damage, kill, samples
 from tests.runtime.cache.processes import ROOT, observe, python
+from tests.support import sampling
 from tracejit.runtime.cache import files, settings
 
 root = pytest.mark.skipif(
@@ -91,7 +92,6 @@ def test_what_others_can_write_is_not_loaded(
     else:
         path.chmod(path.stat().st_mode | (stat.S_IWGRP if how == "group" else stat.S_IWOTH))
     # What is known of folders is known for one process.
-    settings._layers.cache_clear() if hasattr(settings._layers, "cache_clear") else None
     monkeypatch.setenv("HOME", str(path))
     assert not is_warm()
     f = called()
@@ -255,7 +255,7 @@ def test_what_was_used_last_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sum(p.stat().st_size for p in cache.rglob("*")) <= 1 << 20
     monkeypatch.setenv("TRACEJIT_CACHE_SIZE", "0")
     files.remove_least_used(str(cache), at_once=True)
-    assert not [p for p in cache.rglob("*") if p.is_file()]
+    assert not list(cache.rglob(f"*{files.ENTRY}"))
     assert running(X) == double(X) and running(X + 1) == double(X + 1)
     assert not is_warm()
 
@@ -277,8 +277,9 @@ def test_a_process_of_any_number_counts(
 def test_a_wrong_size_is_said_at_once(monkeypatch: Any, tmp_path: Path, given: str) -> None:
     monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path))
     monkeypatch.setenv("TRACEJIT_CACHE_SIZE", given)
-    with pytest.raises(ValueError, match=re.escape(f"TRACEJIT_CACHE_SIZE is a number of "
-                                                   f"megabytes, not {given!r}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"TRACEJIT_CACHE_SIZE is a number of megabytes, not {given!r}")
+    ):
         tracejit.jit(double)(X)
 
 
@@ -286,7 +287,7 @@ def test_processes_at_once(tmp_path: Path) -> None:
     """All begin with an empty cache, and end with right answers and whole files."""
     (tmp_path / "program.py").write_text(samples.DAMAGED, encoding="utf-8")
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    number = 16 if os.environ.get("TRACEJIT_MANY") else 4
+    number = 16 if sampling.full() else 4
     with context.Pool(number) as pool:
         told = [pool.apply_async(observe, (tmp_path, "program")) for _ in range(number)]
         found = [x.get()["modules"]["program"] for x in told]

@@ -27,6 +27,7 @@ from tracejit.link.finding import Kept
 from tracejit.link.host_sites import host_site
 from tracejit.link.later import later
 from tracejit.runtime.cache.contents import class_digest
+from tracejit.runtime.entries.jit_type import JitBase
 from tracejit.runtime.entries.watch import watch
 
 __all__ = ["Describer", "Description", "Finder", "Undescribed"]
@@ -45,7 +46,8 @@ class Undescribed(Exception):
 def _plain(x: Any) -> Any:
     """The function inside of what stands for it."""
     while True:
-        inner = getattr(x, "__tracejit__", None)
+        # Other objects are asked for nothing: what they answer may be anything.
+        inner = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
         if inner is None and isinstance(x, (staticmethod, classmethod)):
             inner = x.__func__
         if inner is None and isinstance(x, property):
@@ -53,6 +55,14 @@ def _plain(x: Any) -> Any:
         if inner is None:
             return x
         x = inner
+
+
+def _contents(cell: CellType) -> Any:
+    """What a cell holds; None where that is nothing."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
@@ -118,6 +128,8 @@ class Describer:
     def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
         self.roots = roots
         self._chain = {} if jitted is None else _chain(jitted)
+        #: What is being described.
+        self._sought: list[FunctionType] = []
         self._functions: list[tuple[Description, FunctionType]] = [
             (("root", k), f) for k, f in enumerate(roots)
         ]
@@ -202,11 +214,7 @@ class Describer:
     def _seen(self) -> Iterator[FunctionType]:
         for _, f in self._functions:
             held = [*f.__globals__.values()]
-            for cell in f.__closure__ or ():
-                try:
-                    held.append(cell.cell_contents)
-                except ValueError:
-                    continue
+            held += [_contents(cell) for cell in f.__closure__ or ()]
             for x in held:
                 inner = _plain(x)
                 if isinstance(inner, FunctionType):
@@ -223,6 +231,8 @@ class Describer:
             return self._code(x)
         if isinstance(x, FunctionType) and not is_versioned(x.__module__):
             return self._function(x)
+        if isinstance(x, JitBase):
+            return self._jitted(x)
         if isinstance(x, Enum) and not is_versioned(type(x).__module__):
             return ("member", self.object(type(x)), x.name)
         if isinstance(x, (property, staticmethod, classmethod)):
@@ -233,6 +243,16 @@ class Describer:
                 raise Undescribed(f"the class {x.__qualname__}, which its module does not hold")
             return ("class", x.__module__, path, class_digest(x))
         return None
+
+    def _jitted(self, x: Any) -> Description | None:
+        """A compiled function that a module or a class holds."""
+        function = x.__tracejit__
+        if not isinstance(function, FunctionType):
+            return None
+        for module, path in self._names(function):
+            if any(y is x for y in _found(module, path)):
+                return ("jitted", module, path, code_digest(function.__code__), _options(x))
+        raise Undescribed(f"the function {function.__qualname__}, which its module does not hold")
 
     def _descriptor(self, x: Any) -> Description | None:
         """What a class holds, whose digest tells of it: found by the function inside."""
@@ -246,12 +266,43 @@ class Describer:
         return None
 
     def _function(self, x: FunctionType) -> Description:
-        path = tuple(x.__qualname__.split("."))
-        if not any(_plain(f) is x for f in _found(x.__module__, path)):
+        for module, path in self._names(x):
+            if any(_plain(f) is x for f in _found(module, path)):
+                described = ("function", module, path, code_digest(x.__code__))
+                self._functions.append((described, x))
+                return described
+        enclosed = self._enclosed(x)
+        if enclosed is None:
             raise Undescribed(f"the function {x.__qualname__}, which its module does not hold")
-        described = ("function", x.__module__, path, code_digest(x.__code__))
-        self._functions.append((described, x))
-        return described
+        self._functions.append((enclosed, x))
+        return enclosed
+
+    def _enclosed(self, x: FunctionType) -> Description | None:
+        """A function that another one has in its closure, such as one that was decorated."""
+        if any(x is f for f in self._sought):
+            return None
+        self._sought.append(x)
+        try:
+            known = {id(f) for _, f in self._functions}
+            for f in [*(f for _, f in self._functions), *self._seen()]:
+                for k, cell in enumerate(f.__closure__ or ()):
+                    if _plain(_contents(cell)) is x:
+                        holder = self._function(f) if id(f) not in known else self.object(f)
+                        return ("enclosed", holder, k, code_digest(x.__code__))
+        except Undescribed:
+            return None
+        finally:
+            self._sought.pop()
+        return None
+
+    def _names(self, x: FunctionType) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Where a function may be found: under its name, or another one that its users know."""
+        yield x.__module__, tuple(x.__qualname__.split("."))
+        for _, f in list(self._functions):
+            module = f.__globals__.get("__name__")
+            if isinstance(module, str):
+                held = [name for name, y in list(f.__globals__.items()) if _plain(y) is x]
+                yield from ((module, (name,)) for name in sorted(held))
 
     def _code(self, x: CodeType) -> Description:
         """Code inside a root, or of a function of a module that is loaded, or inside of one."""
@@ -272,6 +323,12 @@ class Describer:
                 if inner is x or getattr(inner, "__code__", None) is x:
                     return ("code by name", module, path, code_digest(x))
         raise Undescribed(f"the code of {x.co_qualname}, which no module holds")
+
+
+def _options(x: Any) -> tuple[Any, ...]:
+    """What a compiled function was told that matters to code that calls it."""
+    options = x._options
+    return options.strict, options.bounds_check, options.threads, options.moves, options.devices
 
 
 def _path_to(x: CodeType, code: CodeType) -> tuple[int, ...] | None:
@@ -419,6 +476,20 @@ class Finder:
             if isinstance(inner, FunctionType) and code_digest(inner.__code__) == digest:
                 return inner
         raise LookupError(f"{'.'.join(path)} of {module} has other code")
+
+    def _enclosed(self, holder: Description, k: int, digest: str) -> Any:
+        found = _plain(_contents((self.object(holder).__closure__ or ())[k]))
+        if not isinstance(found, FunctionType) or code_digest(found.__code__) != digest:
+            raise LookupError("a function in a closure has other code")
+        return found
+
+    def _jitted(self, module: str, path: Sequence[str], digest: str, options: Any) -> Any:
+        for x in _by_name(module, path):
+            function = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
+            code = function.__code__ if isinstance(function, FunctionType) else None
+            if code is not None and code_digest(code) == digest and _options(x) == options:
+                return x
+        raise LookupError(f"{'.'.join(path)} of {module} is another compiled function")
 
     def _code_by_name(self, module: str, path: Sequence[str], digest: str) -> Any:
         for x in _by_name(module, path):
