@@ -11,6 +11,7 @@
 - `config.set_num_threads(n)`, or TRACEJIT_NUM_THREADS: how many threads share a long kernel.
 - `config.set_background(True)`, or TRACEJIT_BACKGROUND=1: compiles are made in other threads, and
   calls run as plain Python meanwhile.
+- TRACEJIT_TARGET=x86-64-v3, or another level: code is for all processors that have what it names.
 - TRACEJIT_CUDA_GRAPHS=1: loops whose conditions a GPU computes are run by the GPU alone.
 """
 
@@ -31,6 +32,7 @@ from tracejit.spelling import no_such
 
 __all__ = [
     "DEVICES",
+    "TARGETS",
     "background",
     "cuda_graphs",
     "device",
@@ -47,6 +49,7 @@ __all__ = [
     "profiling",
     "set_background",
     "set_num_threads",
+    "target",
     "thread_word",
     "traceback",
     "verify",
@@ -67,6 +70,8 @@ traceback: str | None = None
 _VALUES = {"fallback": ("ignore", "warn", "error"), "traceback": ("short", "full")}
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
+#: The names of targets: this processor, and levels that others have as well.
+TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
 _threads = array("q", [0])
 #: Such words of functions with a number of their own, by it.
@@ -175,6 +180,17 @@ def set_background(on: bool) -> None:
     come before there is code, run as plain Python. `f.report()` waits for the compiles of `f`.
     """
     _background[0] = on
+
+
+def target() -> str:
+    """The processors that code is for: TRACEJIT_TARGET=native (this one), or a level of x86-64.
+
+    Raises ValueError for another name.
+    """
+    found = os.environ.get("TRACEJIT_TARGET") or TARGETS[0]
+    if found not in TARGETS:
+        raise ValueError(no_such("target", found, TARGETS))
+    return found
 
 
 def thread_word(n: int | None = None) -> int:

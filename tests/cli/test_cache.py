@@ -118,3 +118,13 @@ def test_a_bundle_is_read_where_it_is_shipped(place: Place) -> None:
     place.run("script.py", TRACEJIT_CACHE_BASE=str(place.path / "bundled"))
     assert len(list((place.path / "bundled").rglob("*.entry"))) == count == 1
     place.run("-m", "tracejit", "bundle", "-o", "out", "nothing.py", code=1)
+
+
+def test_a_bundle_for_a_level_of_processors(place: Place) -> None:
+    level = "x86-64-v2"
+    place.run("-m", "tracejit", "bundle", "--target", level, "-o", "bundled", "script.py")
+    base = {"TRACEJIT_CACHE_BASE": str(place.path / "bundled")}
+    plain = place.run("script.py", **base)
+    place.write("script.py", SCRIPT + "import sys; assert 'tracejit.passes' not in sys.modules\n")
+    assert place.run("script.py", TRACEJIT_TARGET=level, **base) == plain
+    place.run("script.py", code=1, TRACEJIT_TARGET="x86-64-v9", **base)

@@ -17,7 +17,7 @@ from tests.export import library_programs as programs
 from tests.support.compare import assert_same
 from tests.support.libraries import NEEDS_CC, load
 from tracejit.codegen.llvm.engine import host_target
-from tracejit.codegen.llvm.levels import LEVELS, target_of
+from tracejit.codegen.llvm.targets import LEVELS, target_of
 
 pytestmark = [
     NEEDS_CC,

@@ -107,7 +107,7 @@ def ops_index() -> str:
 
 
 def numpy_index() -> str:
-    """The text of `frontend/numpy/index.py`."""
+    """The text of `frontend/tracing/numpy_handlers.py`."""
     package = "tracejit.frontend.numpy"
     for found in pkgutil.walk_packages(numpy_handlers.__path__, f"{package}."):
         importlib.import_module(found.name)
@@ -143,7 +143,7 @@ def calls_index() -> str:
 
 #: File -> what its text should be.
 FILES = {
-    "tracejit/frontend/numpy/index.py": numpy_index,
+    "tracejit/frontend/tracing/numpy_handlers.py": numpy_index,
     "tracejit/frontend/python/index.py": calls_index,
     "tracejit/ops/index.py": ops_index,
 }

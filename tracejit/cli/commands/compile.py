@@ -16,7 +16,7 @@ from tracejit.cli.errors import Failure, Usage
 from tracejit.cli.gradients import add_grad, with_gradient
 from tracejit.cli.output import add_json, print_json
 from tracejit.cli.targets import describe, find
-from tracejit.codegen.llvm.levels import LEVELS, NATIVE
+from tracejit.codegen.llvm.targets import LEVELS, NATIVE
 from tracejit.errors import GraphError, TraceError
 from tracejit.export.ahead import compile
 from tracejit.export.exported import Exported

@@ -83,6 +83,7 @@ _VARIABLES: dict[str, Callable[[], Any] | None] = {
     "TRACEJIT_FALLBACK": config.on_fallback,
     "TRACEJIT_NUM_THREADS": config.num_threads,
     "TRACEJIT_PERF": config.perf,
+    "TRACEJIT_TARGET": host_target,
     "TRACEJIT_TRACEBACK": config.has_full_tracebacks,
     "TRACEJIT_VERIFY": None,
 }

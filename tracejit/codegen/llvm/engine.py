@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from tracejit import config
 from tracejit.codegen.llvm import api
-from tracejit.lazy_dataclass import dataclass
+from tracejit.codegen.llvm.targets import HostTarget, host_target
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
@@ -54,60 +54,6 @@ _LOOP_LEVEL = 2
 
 class CompileError(RuntimeError):
     """LLVM refused a module or could not link it; a defect of the generator, not of the user."""
-
-
-@dataclass(frozen=True)
-class HostTarget:
-    """What the code generator may assume about the machine it runs on."""
-
-    triple: str
-    cpu: str
-    features: frozenset[str]
-    vector_bits: int
-    has_fma: bool
-    has_f16c: bool
-    #: Whether what is computed may differ from what other processors compute in its last bits.
-    own_bits: bool = True
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a gather is no slower than its loads: since Intel's processors with AVX512-FP16,
-        whose gathers need no microcode against leaks.
-        """
-        return "avx512fp16" in self.features
-
-    @property
-    def is_x86(self) -> bool:
-        """Whether this is 64-bit x86."""
-        return self.triple.startswith(("x86_64", "amd64"))
-
-    @property
-    def permutes(self) -> bool:
-        """Whether there are AVX-512's permutations, which read small tables."""
-        return self.own_bits and self.is_x86 and "avx512f" in self.features
-
-
-@once
-def host_target() -> HostTarget:
-    """The host's triple, CPU, features and the register width that kernels should use."""
-    triple, cpu, present = api.host()
-    features = frozenset(name for name, on in present.items() if on)
-    is_x86 = triple.startswith(("x86_64", "amd64"))
-    if is_x86 and {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
-        vector_bits = 512
-    elif is_x86 and "avx2" in features:
-        vector_bits = 256
-    else:
-        vector_bits = 128
-    is_arm = triple.startswith(("aarch64", "arm64"))
-    return HostTarget(
-        triple=triple,
-        cpu=cpu,
-        features=features,
-        vector_bits=vector_bits,
-        has_fma=is_arm or "fma" in features,
-        has_f16c=is_arm or "f16c" in features,
-    )
 
 
 # JITLink keeps a library's sections in one slab, so that position independent code of the
@@ -175,8 +121,9 @@ class _Compiler:
 @once
 def _compiler(target: HostTarget | None = None) -> _Compiler:
     """That of the host, or of all processors with the name of a target."""
-    if target is not None:
-        return _Compiler(target.cpu, "")
+    level = target or host_target()
+    if not level.own_bits:
+        return _Compiler(level.cpu, "")
     _, cpu, present = api.host()
     flags = (f"{'-+'[on]}{name}" for name, on in sorted(present.items()))
     return _Compiler(cpu, ",".join(flags))

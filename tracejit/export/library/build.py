@@ -16,7 +16,7 @@ from typing import Any
 from tracejit import __version__
 from tracejit.api import jit
 from tracejit.codegen.llvm.engine import HostTarget
-from tracejit.codegen.llvm.levels import target_of
+from tracejit.codegen.llvm.targets import target_of
 from tracejit.export.exported import Exported
 from tracejit.export.library.c_source import c_source
 from tracejit.export.library.data import write_data

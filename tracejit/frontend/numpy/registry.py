@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.index import HANDLERS_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.dispatch import DISPATCH
+from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,

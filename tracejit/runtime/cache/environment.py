@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit import config
 from tracejit.errors import PACKAGE
 from tracejit.link.digests import digest
 from tracejit.locks import once
@@ -33,6 +34,14 @@ def folder() -> str:
     return f"{sys.implementation.cache_tag}-{digest(text.encode())[:16]}"
 
 
+#: What levels of x86-64 need beside those before them, as Linux calls it.
+_FLAGS = (
+    "ssse3 sse4_1 sse4_2 popcnt cx16 lahf_lm",
+    "avx avx2 bmi1 bmi2 f16c fma abm movbe",
+    "avx512f avx512bw avx512cd avx512dq avx512vl",
+)
+
+
 @once
 def _lasting() -> dict[str, Any]:
     return {
@@ -51,6 +60,20 @@ def description() -> dict[str, Any]:
 
 
 def _processor() -> tuple[Any, ...]:
+    """What is known of the processor, or the level that code is for, which it must have. Raises
+    ValueError where it has not."""
+    level = config.target()
+    if level == config.TARGETS[0]:
+        return _described()
+    flags = dict(_described()[1]).get("flags", "").split()
+    known = config.TARGETS.index(level)
+    lacking = [flag for needed in _FLAGS[:known] for flag in needed.split() if flag not in flags]
+    if lacking:
+        raise ValueError(f"TRACEJIT_TARGET={level}: this processor lacks {lacking[0]}")
+    return (level,)
+
+
+def _described() -> tuple[Any, Any]:
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     found = tuple(sorted(name for name, has in features.items() if has))
     # A processor's lines follow each other: those of the first are enough, and soon read.
@@ -58,7 +81,7 @@ def _processor() -> tuple[Any, ...]:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(8192).partition("\n\n")[0]
     except OSError:
-        return (found, platform.processor())
+        return (found, (("processor", platform.processor()),))
     pairs = [line.partition(":") for line in first.splitlines()]
     lasting = tuple((k.strip(), v.strip()) for k, _, v in pairs if k.strip() in _LASTING)
     return (found, lasting)
