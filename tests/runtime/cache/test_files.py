@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
 import random
 import re
+import shutil
 import stat
 import sys
 import time
@@ -194,6 +196,21 @@ def test_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyP
     assert is_warm() and not is_warm(thrice) and not is_warm(thrice)
 
 
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path))
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    f = called()
+    assert f._cached.unwritten == {"f64[5]": "the system: [Errno 28] No space left on device"}
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.name != "environment"]
+    monkeypatch.undo()
+    monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path))
+    assert not is_warm() and is_warm()
+
+
 @pytest.mark.parametrize("home", ["/nonexistent/home", "", "/proc", "relative"])
 def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
     for name in ("TRACEJIT_CACHE", "TRACEJIT_CACHE_BASE", "XDG_CACHE_HOME"):
@@ -228,6 +245,28 @@ def test_a_layer_below(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     base.chmod(0o777)
     monkeypatch.setenv("TRACEJIT_CACHE_BASE", str(base))
     assert not is_warm()
+
+
+def test_relative_folders_stay_where_they_are(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.rename(tmp_path / "base")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACEJIT_CACHE", "own")
+    monkeypatch.setenv("TRACEJIT_CACHE_BASE", "base")
+    assert settings.layers().write == str(tmp_path / "own")
+    monkeypatch.chdir("/")
+    assert is_warm() and not is_warm(thrice) and is_warm(thrice)
+
+
+def test_a_cache_that_is_removed_meanwhile(cache: Path) -> None:
+    shutil.rmtree(cache)
+    before = os.umask(0)
+    try:
+        assert not is_warm() and is_warm()
+    finally:
+        os.umask(before)
+    test_nobody_else_may_look_into_it(cache)
 
 
 def filled(cache: Path, number: int, size: int) -> list[Path]:

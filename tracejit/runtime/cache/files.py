@@ -42,7 +42,8 @@ def write(path: str, record: Any) -> int:
     """
     data = marshal.dumps(record)
     folder, name = os.path.split(path)
-    for made in (os.path.dirname(folder), folder):
+    above = os.path.dirname(folder)
+    for made in (os.path.dirname(above), above, folder):
         os.makedirs(made, mode=0o700, exist_ok=True)
         if not is_ours(made):
             raise PermissionError(errno.EPERM, "others may write there", made)

@@ -61,7 +61,7 @@ def _layers(_: tuple[str | None, ...]) -> Layers:
     # What is wrong is said at the first call, not when something is removed.
     bound()
     below = os.environ.get("TRACEJIT_CACHE_BASE", "").split(os.pathsep)
-    base = tuple(path for path in below if path and is_ours(path))
+    base = tuple(os.path.abspath(path) for path in below if path and is_ours(path))
     own = os.environ.get("TRACEJIT_CACHE") or _usual()
     if own is None:
         return Layers(base, None, "there is no home directory")
