@@ -123,6 +123,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "few runs end this way, or are of this kind": {
         "runtime.dispatch": (
+            "runtime.background",
             "codegen.support.printing",
             "ops.host.exchange",
             "runtime.dataflow.partial_call",

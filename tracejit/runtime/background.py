@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit import config
 from tracejit.locks import in_child, short_lock
 
 if TYPE_CHECKING:
     import concurrent.futures
 
-__all__ = ["begin", "finish", "is_on"]
+__all__ = ["begin", "finish"]
 
 #: Python's part of a compile holds the GIL, LLVM's does not: two of them use two CPUs.
 _WORKERS = 2
@@ -26,11 +25,6 @@ _LOCK = short_lock()
 _POOL: list[concurrent.futures.ThreadPoolExecutor] = []
 #: By function and kind of call, the compiles that have not ended.
 _PENDING: dict[tuple[int, Any], concurrent.futures.Future[None]] = {}
-
-
-def is_on() -> bool:
-    """Whether compiles are made in other threads."""
-    return config.background()
 
 
 def begin(jitted: Any, kind: Any, given: Any, compile_for: Callable[[Any, Any], None]) -> bool:

@@ -21,7 +21,7 @@ from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
-from tracejit.runtime import background, native
+from tracejit.runtime import native
 from tracejit.runtime.cache.recall import recall, recalled_compiles
 from tracejit.runtime.cache.record import record
 from tracejit.runtime.call.binding import Binder, Form
@@ -303,7 +303,8 @@ def _compiled(
             result = self._shown.run(*given[0], **given[1])
             if result is not native.MISS:
                 return left(self, *given) if result is native.BAIL else result
-        if background.is_on() and not structure.foreground and not self._fallbacks.is_strict:
+        if config.background() and not structure.foreground and not self._fallbacks.is_strict:
+            from tracejit.runtime import background
 
             def compile_for(args: Any, kwargs: Any) -> None:
                 _compile_for(self, structure, key, form, (apart, joined), args, kwargs)
