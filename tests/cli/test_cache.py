@@ -47,6 +47,8 @@ class Place:
     def run(self, *arguments: str, code: int = 0, **environment: str) -> str:
         """What a command prints."""
         given = {**os.environ, "TRACEJIT_CACHE": str(self.path / "cache"), **environment}
+        # Python takes bytecode for that of a file by its size, and the second of its last change.
+        given["PYTHONDONTWRITEBYTECODE"] = "1"
         done = subprocess.run(
             [sys.executable, *arguments], cwd=self.path, env=given, capture_output=True, text=True
         )
@@ -128,3 +130,9 @@ def test_a_bundle_for_a_level_of_processors(place: Place) -> None:
     place.write("script.py", SCRIPT + "import sys; assert 'tracejit.passes' not in sys.modules\n")
     assert place.run("script.py", TRACEJIT_TARGET=level, **base) == plain
     place.run("script.py", code=1, TRACEJIT_TARGET="x86-64-v9", **base)
+
+
+def test_a_cache_in_a_folder_of_everybody(place: Place) -> None:
+    place.path.chmod(0o1777)
+    assert place.why(1) == ["compiled anew", "written"]
+    assert place.why(0)

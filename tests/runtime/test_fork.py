@@ -113,6 +113,8 @@ PURE |= {"_logarithm", "_powers", "_two_over_pi", "centres", "octave", "short_oc
 #: Texts, and versions of packages.
 PURE |= {"source", "_versions", "function", "made"}
 PURE |= {
+    "_log",
+    "_usual",
     "arctangents",
     "halved_centres",
     "bits_offset",
@@ -148,6 +150,7 @@ def test_locks_are_made_in_one_place() -> None:
         "data/queues.py Condition",
         "data/queues.py Lock",
         "data/threads.py SimpleQueue",
+        "dist/replicas/server.py Event",
         "dist/transport/local.py Condition",
         "dist/transport/threads.py Condition",
         "dist/transport/worker.py Event",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import inspect
 import os
 import shutil
@@ -78,6 +79,8 @@ def build(
     texts = {made.header: header(d), made.loader: loader(d), made.example: example(d)}
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
+    # Python takes bytecode for that of a file by its size and the second in which it was written.
+    Path(importlib.util.cache_from_source(str(made.loader))).unlink(missing_ok=True)
     return made
 
 

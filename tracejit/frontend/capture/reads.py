@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.tracing.packed import PackedForm, columns_of
+from tracejit.frontend.tracing.pytree import dataclass_fields
 from tracejit.own_attributes import has_own
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "Distinct",
     "EqualTo",
     "GlobalRead",
+    "HasFields",
+    "HasFields",
     "HasKeys",
     "HasSize",
     "IsFalse",
@@ -324,6 +327,18 @@ class HasKeys:
         if type(value) is not dict or tuple(map(type, value)) != self._types:
             return False
         return tuple(value) == self.keys
+
+
+class HasFields:
+    """An instance of exactly this dataclass on which these fields, and nothing else, are set."""
+
+    __slots__ = ("cls", "names")
+
+    def __init__(self, cls: type, names: tuple[str, ...]) -> None:
+        self.cls, self.names = cls, names
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return type(value) is self.cls and dataclass_fields(value) == self.names
 
 
 class BoundTo:

@@ -49,6 +49,7 @@ from tracejit.frontend.capture.reads import (
     Distinct,
     EqualTo,
     GlobalRead,
+    HasFields,
     HasKeys,
     HasSize,
     IsFalse,
@@ -596,7 +597,7 @@ class Capture(Captured):
                 return tuple.__new__(cls, items)
         else:
             names = dataclass_fields(value) or ()
-            source.check = lambda v, _: type(v) is cls and dataclass_fields(v) == names
+            source.check = HasFields(cls, names)
             self.object_source(cls, cls.__name__)
             new = source.placeholder = build_dataclass(cls, {})
             for name in names:

@@ -23,7 +23,7 @@ __all__ = ["FILE", "description", "folder"]
 #: The form of files: another one is another environment.
 _FORM = 1
 #: The name of the file in that folder that holds the description.
-FILE = "environment"
+FILE = os.path.join("environment", "description")
 #: What Linux says of a processor that does not change while it runs.
 _LASTING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 

@@ -11,7 +11,8 @@ from tracejit.link.loader import load
 from tracejit.link.shared import After, Linked, set_keeper
 from tracejit.locks import once
 from tracejit.runtime.cache import environment, files
-from tracejit.runtime.cache.objects import Describer, Finder, Undescribed
+from tracejit.runtime.cache.describer import Describer, Undescribed
+from tracejit.runtime.cache.finder import Finder
 from tracejit.runtime.cache.settings import layers
 
 __all__ = ["Keeper", "keep_libraries"]

@@ -19,9 +19,9 @@ from tracejit.link.loader import Loaded, load, supported
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.own_attributes import place
 from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.finder import Finder
 from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
 from tracejit.runtime.cache.libraries import keep_libraries
-from tracejit.runtime.cache.objects import Finder
 from tracejit.runtime.cache.settings import is_wanted, layers
 from tracejit.runtime.entries.chain import append_entry
 

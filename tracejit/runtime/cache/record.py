@@ -1,6 +1,6 @@
 """A compile becomes a record in a file, for the processes that come after.
 
-What a record holds is described by content, see `objects.py`; a program that is linked with
+What a record holds is described by content, see `finder.py`; a program that is linked with
 anything else is not written, and `tracejit cache why` tells what that is.
 """
 
@@ -17,8 +17,9 @@ from tracejit.frontend.capture.reads import MISSING
 from tracejit.link.digests import digest
 from tracejit.own_attributes import asked_names
 from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.describer import Describer, Undescribed
+from tracejit.runtime.cache.finder import Description
 from tracejit.runtime.cache.keys import Key, call_kind
-from tracejit.runtime.cache.objects import Describer, Description, Undescribed
 from tracejit.runtime.cache.recall import cached, is_off
 from tracejit.runtime.cache.settings import layers
 from tracejit.runtime.call.entry_spec import EntrySpec, OwnLeaf, StaticLeaf

@@ -246,22 +246,28 @@ class _Arguments:
             self._node(ElementSource(source, index), child, (*path, (False, key)))
 
     def _dataclass(self, source: Source, path: Any, cls: Any, names: Any, children: Any) -> None:
-        slots = [isinstance(getattr(cls, name, None), MemberDescriptorType) for name in names]
-        all_set = tuple(f.name for f in dataclasses.fields(cls)) == names
-        if not all_set or cls.__dictoffset__ and any(slots):
-            raise _PythonOnly
-        self.leaves.append((TypeSource(source), _weakly(cls)))
-        if cls.__dictoffset__:
-            # An instance that has more attributes is known by identity instead.
-            leaf = own_leaf(cls, names)
-            if leaf is None:
-                own = AttributeSource(source, "__dict__")
-                self.leaves.append((own, DictLeaf(names, ordered=False)))
-            else:
-                self.leaves.append((source, leaf))
+        self.leaves += dataclass_checks(source, cls, names)
         self.mutable.append(source)
         for name, child in zip(names, children, strict=True):
             self._node(AttributeSource(source, name), child, (*path, (True, name)))
+
+
+def dataclass_checks(source: Source, cls: type, names: tuple[str, ...]) -> list[_Checked]:
+    """The checks of an instance of a dataclass with all its fields. Raises _PythonOnly."""
+    slots = [isinstance(getattr(cls, name, None), MemberDescriptorType) for name in names]
+    all_set = tuple(f.name for f in dataclasses.fields(cls)) == names
+    if not all_set or cls.__dictoffset__ and any(slots):
+        raise _PythonOnly
+    checks: list[_Checked] = [(TypeSource(source), _weakly(cls))]
+    if cls.__dictoffset__:
+        # An instance that has more attributes is known by identity instead.
+        leaf = own_leaf(cls, names)
+        if leaf is None:
+            own = AttributeSource(source, "__dict__")
+            checks.append((own, DictLeaf(names, ordered=False)))
+        else:
+            checks.append((source, leaf))
+    return checks
 
 
 def own_leaf(cls: type, names: tuple[str, ...], lacks: bool = False) -> OwnLeaf | None:
@@ -331,6 +337,8 @@ class _Captured:
                 checks.append((TypeSource(source), StaticLeaf(FunctionType)))
                 checks.append((FunctionField(source, "code"), StaticLeaf(step.check.code)))
                 checks.append((FunctionField(source, "globals"), StaticLeaf(step.check.namespace)))
+            elif isinstance(step.check, at.HasFields):
+                checks += dataclass_checks(source, step.check.cls, step.check.names)
             else:
                 checks.append((source, self._leaf(step)))
         return checks

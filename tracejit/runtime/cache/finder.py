@@ -1,0 +1,246 @@
+"""Descriptions of objects become the objects of this process: what machine code is linked with.
+
+A description is a tuple that `marshal` can write. What is found by it is the same by content: a
+constant is equal, code has the same digest, a class too. Code that compares with such objects means
+the same here and there.
+
+Roots are the functions that a compiled one is made of, numbered: what hangs on them (globals,
+cells, code) is found from there, so that it need not have a name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from tracejit.link.addresses import Recipe, resolve
+from tracejit.link.constants import is_versioned
+from tracejit.link.digests import code_digest
+from tracejit.link.finding import Kept
+from tracejit.runtime.cache.contents import class_digest
+from tracejit.runtime.entries.jit_type import JitBase
+from tracejit.runtime.entries.watch import watch
+
+__all__ = ["Description", "Finder", "contents_of", "found_by_name", "options_of", "plain"]
+
+Description = tuple[Any, ...]
+#: Machine code reads constants in vectors.
+_ALIGNMENT = 64
+
+
+def plain(x: Any) -> Any:
+    """The function inside of what stands for it."""
+    while True:
+        # Other objects are asked for nothing: what they answer may be anything.
+        inner = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
+        if inner is None and isinstance(x, (staticmethod, classmethod)):
+            inner = x.__func__
+        if inner is None and isinstance(x, property):
+            inner = x.fget
+        if inner is None:
+            return x
+        x = inner
+
+
+def contents_of(cell: CellType) -> Any:
+    """What a cell holds; None where that is nothing."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
+    """What a module holds under a qualified name: objects, or code where it is inside a function.
+
+    Raises LookupError where there is nothing of the name.
+    """
+    held = sys.modules.get(module)
+    if held is None:
+        raise LookupError(f"{module} is not imported")
+    found: list[Any] = [held]
+    for name in path:
+        if name == "<locals>":
+            continue
+        inside: list[Any] = []
+        for x in found:
+            function = plain(x)
+            code = function.__code__ if isinstance(function, FunctionType) else function
+            if isinstance(code, CodeType):
+                inner = (c for c in code.co_consts if isinstance(c, CodeType))
+                inside += [c for c in inner if c.co_name == name]
+            elif name in getattr(x, "__dict__", ()):
+                inside.append(vars(x)[name])
+        found = inside
+    yield from found
+
+
+class _StandIn:
+    """In the place of a transform, whose class is not imported: what a program reads of it."""
+
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def options_of(x: Any) -> tuple[Any, ...]:
+    """What a compiled function was told that matters to code that calls it."""
+    options = x._options
+    return options.strict, options.bounds_check, options.threads, options.moves, options.devices
+
+
+def found_by_name(module: str, path: Sequence[str]) -> list[Any]:
+    try:
+        return list(_by_name(module, path))
+    except LookupError:
+        return []
+
+
+class Finder:
+    """Finds what is described, for one function of this process."""
+
+    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
+        self.roots, self.jitted = roots, jitted
+        self._levels: list[_StandIn] = []
+        #: What must live as long as the code.
+        self.keep: list[Any] = [self._levels]
+
+    def addresses(self, descriptions: Iterable[Description]) -> list[int]:
+        """The addresses that code is linked with. Raises LookupError for what is not here."""
+        return [self._address(d) for d in descriptions]
+
+    def _address(self, d: Description) -> int:
+        if d[0] == "recipe":
+            address, kept = resolve(Recipe(*d[1:]))
+            self.keep.append(kept)
+            return address
+        if d[0] == "bytes":
+            return self._bytes(d[1])
+        if d[0] == "word":
+            found = self.object(d[1])
+            if isinstance(found, type):
+                # A class has no number before something has been looked up in it.
+                getattr(found, "__doc__", None)
+            watched = watch(found)
+            self.keep.append(watched)
+            return watched.address
+        found = self.object(d)
+        self.keep.append(found)
+        return id(found)
+
+    def _bytes(self, data: bytes) -> int:
+        memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
+        self.keep.append(memory)
+        address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
+        ctypes.memmove(address, data, len(data))
+        return address
+
+    def object(self, d: Description) -> Any:
+        """What is described. Raises LookupError where it is not here, or is something else."""
+        found = getattr(self, f"_{d[0].replace(' ', '_')}")(*d[1:])
+        return found
+
+    def _recipe(self, *recipe: Any) -> Any:
+        module, function, arguments = recipe
+        found = getattr(importlib.import_module(module), function)(*arguments)
+        if not isinstance(found, Kept):
+            raise LookupError(f"{function}{arguments} is no object")
+        return found.what
+
+    def _tuple(self, items: Sequence[Description]) -> Any:
+        return tuple([self.object(d) for d in items])
+
+    def _root(self, k: int) -> Any:
+        return self.roots[k]
+
+    def _compiled(self) -> Any:
+        return self.jitted.__tracejit__
+
+    def _given(self) -> Any:
+        return self.jitted._transform.arguments[0]
+
+    def _attribute(self, parent: Description, name: str) -> Any:
+        return getattr(self.object(parent), name)
+
+    def _stand_in(self, level: int, count: int) -> Any:
+        if not self._levels:
+            inner = self._given()
+            for _ in range(count):
+                inner = _StandIn(inner)
+                self._levels.insert(0, inner)
+        return self._levels[level]
+
+    def _globals(self, function: Description) -> Any:
+        return self.object(function).__globals__
+
+    def _code(self, function: Description) -> Any:
+        return self.object(function).__code__
+
+    def _inner_code(self, function: Description, path: Sequence[int]) -> Any:
+        code = self.object(function).__code__
+        for k in path:
+            code = code.co_consts[k]
+        return code
+
+    def _member(self, cls: Description, name: str) -> Any:
+        return getattr(self.object(cls), name)
+
+    def _held(self, cls: Description, name: str) -> Any:
+        found = vars(self.object(cls)).get(name)
+        if found is None:
+            raise LookupError(f"a class holds no {name}")
+        return found
+
+    def _cell(self, function: Description, k: int) -> Any:
+        return (self.object(function).__closure__ or ())[k]
+
+    def _namespace(self, name: str) -> Any:
+        return vars(self._module(name))
+
+    def _module(self, name: str) -> Any:
+        found = sys.modules.get(name)
+        if found is None and is_versioned(name):
+            found = importlib.import_module(name)
+        if found is None:
+            raise LookupError(f"{name} is not imported")
+        return found
+
+    def _class(self, module: str, path: Sequence[str], digest: str) -> Any:
+        for x in _by_name(module, path):
+            if isinstance(x, type) and class_digest(x) == digest:
+                return x
+        raise LookupError(f"the class {'.'.join(path)} of {module} is another one")
+
+    def _function(self, module: str, path: Sequence[str], digest: str) -> Any:
+        for x in _by_name(module, path):
+            inner = plain(x)
+            if isinstance(inner, FunctionType) and code_digest(inner.__code__) == digest:
+                return inner
+        raise LookupError(f"{'.'.join(path)} of {module} has other code")
+
+    def _enclosed(self, holder: Description, k: int, digest: str) -> Any:
+        found = plain(contents_of((self.object(holder).__closure__ or ())[k]))
+        if not isinstance(found, FunctionType) or code_digest(found.__code__) != digest:
+            raise LookupError("a function in a closure has other code")
+        return found
+
+    def _jitted(self, module: str, path: Sequence[str], digest: str, options: Any) -> Any:
+        for x in _by_name(module, path):
+            function = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
+            code = function.__code__ if isinstance(function, FunctionType) else None
+            if code is not None and code_digest(code) == digest and options_of(x) == options:
+                return x
+        raise LookupError(f"{'.'.join(path)} of {module} is another compiled function")
+
+    def _code_by_name(self, module: str, path: Sequence[str], digest: str) -> Any:
+        for x in _by_name(module, path):
+            inner = plain(x)
+            code = inner if isinstance(inner, CodeType) else getattr(inner, "__code__", None)
+            if isinstance(code, CodeType) and code_digest(code) == digest:
+                return code
+        raise LookupError(f"{'.'.join(path)} of {module} has other code")
