@@ -22,6 +22,7 @@ from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.policy import Async, Backup
 from tracejit.dist.replicas.sending import ANSWER, GRADIENT, OVER
 from tracejit.dist.replicas.server import ParameterServer
+from tracejit.dist.transport.link import PeerLost
 
 OPTIONS = ("-n", "3", "--servers", "2", "--restarts", "2", "--silence", "2")
 
@@ -150,18 +151,21 @@ def test_an_end_that_is_told_of_twice_is_one_end() -> None:
 
 
 class _Script:
-    """The link of process 0 among 3: what comes to its server is said by the test."""
+    """The link of one process among 3: what comes to its server is said by the test."""
 
-    rank, size = 0, 3
+    size = 3
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
         self.coming: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.gone: list[int] = []
         self.answers: list[tuple[int, int]] = []
 
     def send(self, to: int, key: str, value: Any) -> None:
-        if key == GRADIENT and to == 0:
-            self.coming.put((0, value))
+        if to in self.gone:
+            raise PeerLost(to)
+        if key == GRADIENT and to == self.rank:
+            self.coming.put((to, value))
         elif key == ANSWER:
             self.answers.append((to, value[0]))
 
@@ -182,7 +186,7 @@ class _Script:
 
 def test_what_one_server_has_when_process_0_ends_is_answered() -> None:
     """What has come late waits for no answer that nobody gives, whichever server has its part."""
-    link = _Script()
+    link = _Script(0)
     server = ParameterServer(link, Mode.of("async"), 2)
     atexit.unregister(server.finish)
     server.add("0", optim.SGD([np.ones(2, "f4")], lr=0.1))
@@ -208,3 +212,16 @@ def test_what_one_server_has_when_process_0_ends_is_answered() -> None:
     server._thread.join(60)
     assert not server._thread.is_alive()
     assert link.answers == [(0, 1), (2, 1), (2, 2), (2, OVER)]
+
+
+def test_a_server_that_hears_of_a_gradient_when_process_0_has_ended_does_not_fail() -> None:
+    link = _Script(1)
+    link.gone.append(0)
+    server = ParameterServer(link, Mode.of("async"), 2)
+    atexit.unregister(server.finish)
+    server.add("0", optim.SGD([np.ones(2, "f4")], lr=0.1))
+    link.coming.put((2, ["gradient", "0", 1, 3, "d", [np.ones(2, "f4")], [], []]))
+    # The last that it has sent comes after what others have sent before it.
+    link.coming.put((0, ["end"]))
+    server._thread.join(60)
+    assert not server._thread.is_alive() and link.answers == []

@@ -218,6 +218,31 @@ def test_who_hears_that_one_has_come_finds_it_there() -> None:
     assert seen[:2] == [((1, False), [1]), ((1, True), [])]
 
 
+@pytest.mark.parametrize("more", [5, BIG])
+def test_what_was_sent_before_an_end_arrives_also_where_a_message_finds_the_end(more: Any) -> None:
+    """More than is read at once, and less than a sender waits for."""
+    closed = threading.Event()
+
+    def do(link: LocalLink) -> None:
+        if link.rank == 1:
+            for k in range(8):
+                link.send(0, "before", np.full(1250, k, "f8"))
+            link.send(0, "last", BIG)
+            link.close()
+            closed.set()
+            return
+        assert closed.wait(20)
+        with pytest.raises(PeerLost):
+            link.send(1, "x", more)
+        for k in range(8):
+            assert (link.receive(1, "before") == np.full(1250, k, "f8")).all()
+        assert (link.receive(1, "last") == BIG).all()
+        with pytest.raises(PeerLost):
+            link.receive(1, "last")
+
+    on_links(2, do)
+
+
 def test_who_does_not_know_the_secret_stays_outside() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found: list[Any] = []

@@ -196,7 +196,9 @@ class ParameterServer:
     def _has(self, name: str, server: int, worker: int, life: int, version: int) -> None:
         """Tell process 0 that a server has a gradient's part."""
         if self._link.rank:
-            self._link.send(0, GRADIENT, ["has", name, worker, life, version])
+            # That process 0 is lost is told of by the link; or it has said that all is over.
+            with contextlib.suppress(PeerLost):
+                self._link.send(0, GRADIENT, ["has", name, worker, life, version])
             return
         if version < 0:
             self._late.add(worker)

@@ -270,7 +270,7 @@ class LocalLink:
             except BlockingIOError:
                 self._wait_to_write(peer)
             except OSError as e:
-                self._lose(peer)
+                self._hung_up(peer)
                 raise PeerLost(peer.rank, str(e)) from None
         peer.known.add(block.number)
         if sent < len(frame):
@@ -302,7 +302,7 @@ class LocalLink:
             except BlockingIOError:
                 return
             except OSError:
-                self._lose(peer)
+                self._hung_up(peer)
                 return
             if sent == len(part):
                 peer.outgoing.popleft()
@@ -379,7 +379,15 @@ class LocalLink:
             if event & (select.POLLIN | select.POLLHUP | select.POLLERR) and not peer.lost:
                 self._read(peer)
 
-    def _read(self, peer: _Peer) -> None:
+    def _hung_up(self, peer: _Peer) -> None:
+        """Nothing can be sent to it any more; what it has sent before is read."""
+        while not peer.lost and self._read(peer):
+            pass
+        self._lose(peer)
+
+    def _read(self, peer: _Peer) -> bool:
+        """Read what has come: whether there was anything."""
+        size = 0
         while True:
             try:
                 size, beside, _, _ = peer.end.recvmsg_into([self._buffer], _BESIDE)
@@ -396,6 +404,7 @@ class LocalLink:
             if size < len(self._buffer):
                 break
         self._take_frames(peer)
+        return size > 0
 
     def _take_frames(self, peer: _Peer) -> None:
         data, at = peer.incoming, 0
