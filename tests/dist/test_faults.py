@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
+import queue
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.dist import kill
 from tests.dist.test_modes import launched
+from tracejit import optim
 from tracejit.dist.board import Board
 from tracejit.dist.pulse import Watch
 from tracejit.dist.replicas.coordinator import Coordinator
+from tracejit.dist.replicas.mode import Mode
 from tracejit.dist.replicas.policy import Async, Backup
+from tracejit.dist.replicas.sending import ANSWER, GRADIENT, OVER
+from tracejit.dist.replicas.server import ParameterServer
+from tracejit.dist.transport.link import PeerLost
 
 OPTIONS = ("-n", "3", "--servers", "2", "--restarts", "2", "--silence", "2")
 
@@ -122,3 +131,97 @@ def test_the_gradient_of_one_that_is_lost_counts_where_all_servers_have_it() -> 
     for server in (0, 1):
         made.has(server, 2, 0, 0, here)
     assert told == [["step", 1, [[1, 0], [2, 0]]], ["answer", 1, 1], ["answer", 2, 1]]
+
+
+def test_an_end_that_is_told_of_twice_is_one_end() -> None:
+    """Who comes next is in the next life, and is answered."""
+    told: list[object] = []
+    made = Coordinator(Async(), 1, told.extend)
+    made.has(0, 0, 0, 0, [0, 1])
+    for _ in range(2):
+        made.lost(1)
+    made.has(0, 1, 1, -1, [0])
+    assert told[-1] == ["answer", 1, 1]
+    # One that was there for a moment, and has sent nothing.
+    for _ in range(3):
+        made.lost(1)
+    made.has(0, 1, 3, -1, [0])
+    made.has(0, 1, 3, 1, [0])
+    assert told[-2:] == [["step", 2, [[1, 3]]], ["answer", 1, 2]]
+
+
+class _Script:
+    """The link of one process among 3: what comes to its server is said by the test."""
+
+    size = 3
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.coming: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.gone: list[int] = []
+        self.answers: list[tuple[int, int]] = []
+
+    def send(self, to: int, key: str, value: Any) -> None:
+        if to in self.gone:
+            raise PeerLost(to)
+        if key == GRADIENT and to == self.rank:
+            self.coming.put((to, value))
+        elif key == ANSWER:
+            self.answers.append((to, value[0]))
+
+    def receive(self, source: int, key: str, timeout: float | None = None) -> Any:
+        raise NotImplementedError
+
+    def receive_any(self, key: str, timeout: float | None = None) -> tuple[int, Any]:
+        source, message = self.coming.get(timeout=60)
+        if message is None:
+            self.gone.append(source)
+        return source, message
+
+    def lost(self) -> list[int]:
+        return self.gone
+
+    def close(self) -> None: ...
+
+
+def test_what_one_server_has_when_process_0_ends_is_answered() -> None:
+    """What has come late waits for no answer that nobody gives, whichever server has its part."""
+    link = _Script(0)
+    server = ParameterServer(link, Mode.of("async"), 2)
+    atexit.unregister(server.finish)
+    server.add("0", optim.SGD([np.ones(2, "f4")], lr=0.1))
+    ones = [np.ones(2, "f4")]
+
+    def first(worker: int, life: int, version: int) -> None:
+        params = ones if version == 0 else []
+        spans = [[0, 0, None]] if version == 0 else []
+        leaves = ones if version >= 0 else []
+        parts = "gradient", "0", life, version, "d", leaves, spans, params
+        link.coming.put((worker, [*parts]))
+
+    def second(worker: int, life: int, version: int) -> None:
+        link.coming.put((1, ["has", "0", worker, life, version]))
+
+    first(0, 0, 0), second(0, 0, 0)
+    first(2, 1, -1), second(2, 1, -1)
+    # This server has its part before the end of process 0, the other one tells of its own after.
+    first(2, 1, 1), link.coming.put((0, ["leaves"])), second(2, 1, 1)
+    # The other one is the first to tell.
+    second(2, 1, 2), first(2, 1, 2)
+    link.coming.put((2, None)), link.coming.put((1, ["leaves"]))
+    server._thread.join(60)
+    assert not server._thread.is_alive()
+    assert link.answers == [(0, 1), (2, 1), (2, 2), (2, OVER)]
+
+
+def test_a_server_that_hears_of_a_gradient_when_process_0_has_ended_does_not_fail() -> None:
+    link = _Script(1)
+    link.gone.append(0)
+    server = ParameterServer(link, Mode.of("async"), 2)
+    atexit.unregister(server.finish)
+    server.add("0", optim.SGD([np.ones(2, "f4")], lr=0.1))
+    link.coming.put((2, ["gradient", "0", 1, 3, "d", [np.ones(2, "f4")], [], []]))
+    # The last that it has sent comes after what others have sent before it.
+    link.coming.put((0, ["end"]))
+    server._thread.join(60)
+    assert not server._thread.is_alive() and link.answers == []

@@ -7,6 +7,9 @@ import socket
 import tempfile
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +151,94 @@ def test_a_process_that_ends_is_lost() -> None:
         with pytest.raises(PeerLost):
             link.send(1, "x", BIG)
         return None
+
+    on_links(2, do)
+
+
+def test_what_another_thread_has_just_read_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between a look at what has come and the wait for more, which may never come."""
+
+    def do(link: LocalLink) -> None:
+        if link.rank:
+            link.receive(0, "over")
+            return
+        text, arrays = pack(7)
+
+        class Busy:
+            """The lock of the sockets, which another thread has had until now."""
+
+            def __init__(self, what: Callable[[], None]) -> None:
+                self.what = what
+
+            def acquire(self, blocking: bool = True) -> bool:
+                self.what()
+                return True
+
+            def release(self) -> None: ...
+
+        def no_wait(timeout: float | None) -> None:
+            raise AssertionError("it waits")
+
+        def change() -> None:
+            link.changes.append((1, True))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(link, "_progress", no_wait)
+            patch.setattr(link, "_busy", Busy(lambda: link._give(1, "x", (text, arrays))))
+            assert link.receive_any("x") == (1, 7)
+            patch.setattr(link, "_busy", Busy(change))
+            assert link.receive_any("x") == (1, None)
+        link.send(1, "over", None)
+
+    on_links(2, do)
+
+
+def test_who_hears_that_one_has_come_finds_it_there() -> None:
+    seen: list[tuple[tuple[int, bool], list[int]]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(LocalLink, 0, 2, folder, b"secret")
+            LocalLink(1, 2, folder, b"secret").close()
+            link = first.result()
+
+        class Changes(deque[tuple[int, bool]]):
+            def append(self, change: tuple[int, bool]) -> None:
+                seen.append((change, [*link.lost()]))
+                super().append(change)
+
+        link.changes = Changes()
+        assert link.receive_any("x", 10) == (1, None)
+        with ThreadPoolExecutor(2) as pool:
+            again = pool.submit(LocalLink, 1, 2, folder, b"secret", late=True)
+            assert link.receive_any("x", 10) == (1, None)
+            again.result().close()
+        link.close()
+    assert seen[:2] == [((1, False), [1]), ((1, True), [])]
+
+
+@pytest.mark.parametrize("more", [5, BIG])
+def test_what_was_sent_before_an_end_arrives_also_where_a_message_finds_the_end(more: Any) -> None:
+    """More than is read at once, and less than a sender waits for."""
+    closed = threading.Event()
+
+    def do(link: LocalLink) -> None:
+        if link.rank == 1:
+            for k in range(8):
+                link.send(0, "before", np.full(1250, k, "f8"))
+            link.send(0, "last", BIG)
+            link.close()
+            closed.set()
+            return
+        assert closed.wait(20)
+        with pytest.raises(PeerLost):
+            link.send(1, "x", more)
+        for k in range(8):
+            assert (link.receive(1, "before") == np.full(1250, k, "f8")).all()
+        assert (link.receive(1, "last") == BIG).all()
+        with pytest.raises(PeerLost):
+            link.receive(1, "last")
 
     on_links(2, do)
 

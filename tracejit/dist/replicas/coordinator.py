@@ -29,6 +29,8 @@ class Coordinator:
         self._begun = False
         #: By worker: its present life, or the next one where it is lost.
         self._lives: dict[int, int] = {}
+        #: Those who are lost, and of whom nothing has come since.
+        self._gone: set[int] = set()
         #: By worker: the servers that have their parts of its gradient; of those whose gradient
         #: may still make a step, the life that has sent it.
         self._there: dict[int, set[int]] = {}
@@ -49,6 +51,7 @@ class Coordinator:
             # there for a moment.
             self.lost(worker)
             self._lives[worker] = life
+        self._gone.discard(worker)
         there = self._there.setdefault(worker, set())
         there.add(server)
         if len(there) == self.count:
@@ -78,7 +81,10 @@ class Coordinator:
         self._do(policy.arrived(worker, version))
 
     def lost(self, worker: int) -> None:
-        """A worker is there no more, or has come to its end."""
+        """A worker is there no more, or has come to its end; this may be told more than once."""
+        if worker in self._gone:
+            return
+        self._gone.add(worker)
         life = self._lives.get(worker, 0)
         self._lives[worker] = life + 1
         if self._there.pop(worker, None):

@@ -196,15 +196,17 @@ class ParameterServer:
     def _has(self, name: str, server: int, worker: int, life: int, version: int) -> None:
         """Tell process 0 that a server has a gradient's part."""
         if self._link.rank:
-            self._link.send(0, GRADIENT, ["has", name, worker, life, version])
+            # That process 0 is lost is told of by the link; or it has said that all is over.
+            with contextlib.suppress(PeerLost):
+                self._link.send(0, GRADIENT, ["has", name, worker, life, version])
             return
         if version < 0:
             self._late.add(worker)
-        if worker in self._late and not self._own:
-            # It has begun from the start, which the others have come to the end of.
-            if server == 0:
-                with contextlib.suppress(PeerLost):
-                    self._link.send(worker, ANSWER, [OVER, []])
+        if worker in self._late and not self._own and server == 0:
+            # It has begun from the start, which the others have come to the end of. What this
+            # server had before that end is answered when the others have it, too.
+            with contextlib.suppress(PeerLost):
+                self._link.send(worker, ANSWER, [OVER, []])
             return
         self._coordinators[name].has(server, worker, life, version, self._here)
 

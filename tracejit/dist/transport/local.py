@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +184,10 @@ class LocalLink:
             # What the one before has sent is not this one's.
             for place in [p for p in self._arrived if p[0] == rank]:
                 del self._arrived[place]
+            # Who hears of it finds it there.
+            peer = self._peers[rank] = _Peer(rank, connection)
             self.changes.append((rank, True))
             self._changed.notify_all()
-        peer = self._peers[rank] = _Peer(rank, connection)
         self._by_file[connection.fileno()] = peer
         self._poll.register(connection, select.POLLIN)
 
@@ -269,7 +270,7 @@ class LocalLink:
             except BlockingIOError:
                 self._wait_to_write(peer)
             except OSError as e:
-                self._lose(peer)
+                self._hung_up(peer)
                 raise PeerLost(peer.rank, str(e)) from None
         peer.known.add(block.number)
         if sent < len(frame):
@@ -301,7 +302,7 @@ class LocalLink:
             except BlockingIOError:
                 return
             except OSError:
-                self._lose(peer)
+                self._hung_up(peer)
                 return
             if sent == len(part):
                 peer.outgoing.popleft()
@@ -332,17 +333,20 @@ class LocalLink:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise TimeoutError(f"no {key!r} from process {source} in {timeout} s")
-            self._wait(source, place, left)
+            self._wait(source, lambda: bool(self._arrived.get(place)), left)
         text, arrays = found
         if own:
             arrays = [a if a.flags.writeable else a.copy() for a in arrays]
         return unpack(text, lambda k, dtype, shape: arrays[k].view(dtype).reshape(shape))
 
-    def _wait(self, source: int, place: tuple[int, str], timeout: float | None) -> None:
-        """Read what comes, or wait for the thread that does. Raises PeerLost."""
+    def _wait(self, source: int, is_there: Callable[[], bool], timeout: float | None) -> None:
+        """Read what comes, or wait for the thread that does. Raises PeerLost.
+
+        Another thread may have read what is waited for just before: then nothing more may come.
+        """
         if not self._wanted and self._busy.acquire(blocking=False):
             try:
-                if not self._arrived.get(place):
+                if not is_there():
                     if source != self.rank:
                         self._peer(source)
                     self._progress(timeout)
@@ -352,7 +356,7 @@ class LocalLink:
                 self._changed.notify_all()
         else:
             with self._changed:
-                if not self._arrived.get(place):
+                if not is_there():
                     self._changed.wait(0.001 if timeout is None else min(timeout, 0.001))
 
     def _progress(self, timeout: float | None) -> None:
@@ -375,7 +379,15 @@ class LocalLink:
             if event & (select.POLLIN | select.POLLHUP | select.POLLERR) and not peer.lost:
                 self._read(peer)
 
-    def _read(self, peer: _Peer) -> None:
+    def _hung_up(self, peer: _Peer) -> None:
+        """Nothing can be sent to it any more; what it has sent before is read."""
+        while not peer.lost and self._read(peer):
+            pass
+        self._lose(peer)
+
+    def _read(self, peer: _Peer) -> bool:
+        """Read what has come: whether there was anything."""
+        size = 0
         while True:
             try:
                 size, beside, _, _ = peer.end.recvmsg_into([self._buffer], _BESIDE)
@@ -392,6 +404,7 @@ class LocalLink:
             if size < len(self._buffer):
                 break
         self._take_frames(peer)
+        return size > 0
 
     def _take_frames(self, peer: _Peer) -> None:
         data, at = peer.incoming, 0
@@ -442,21 +455,21 @@ class LocalLink:
         it is there, `lost` says. Raises TimeoutError.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        is_there = lambda: bool(  # noqa: E731
+            self.changes or any(self._arrived.get((rank, key)) for rank in range(self.size))
+        )
         while True:
             with self._changed:
                 for source in range(self.size):
                     if self._arrived.get((source, key)):
-                        break
-                else:
-                    source = -1
-                    if self.changes:
-                        return self.changes.popleft()[0], None
-            if source >= 0:
-                return source, self._received(source, key, 0.0, own=True)
+                        # Before another thread lets in one in the place of its sender.
+                        return source, self._received(source, key, 0.0, own=True)
+                if self.changes:
+                    return self.changes.popleft()[0], None
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise TimeoutError(f"no {key!r} in {timeout} s")
-            self._wait(self.rank, (self.rank, key), left)
+            self._wait(self.rank, is_there, left)
 
     # The end --------------------------------------------------------------------------------------
 
