@@ -27,7 +27,7 @@ from tracejit.dist.transport.link import PeerLost
 OPTIONS = ("-n", "3", "--servers", "2", "--restarts", "2", "--silence", "2")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("mode", ["async:8", "backup:1"])
 @pytest.mark.parametrize(
     ("rank", "number", "anew"),
@@ -45,7 +45,7 @@ def test_one_that_is_lost(mode: str, rank: int, number: int, anew: int) -> None:
     assert found.loss < 0.2 and found.steps >= 90 and found.seconds < 90
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("servers", ["1", "2"])
 def test_what_was_answered_is_in_the_steps(servers: str, tmp_path: Path) -> None:
     """Each gradient is a step, once, whoever is killed of those without a server."""
@@ -58,7 +58,7 @@ def test_what_was_answered_is_in_the_steps(servers: str, tmp_path: Path) -> None
     assert lines == [f"[0] counted {sum(answered.values())}"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_one_that_fails_is_not_waited_for(rank: int) -> None:
     begun = time.monotonic()

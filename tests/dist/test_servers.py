@@ -175,7 +175,7 @@ def trained(folder: Path, name: str, mode: str, processes: int, count: int) -> A
     return np.load(file)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", ["adam", "decayed", "rms", "parts"])
 @pytest.mark.parametrize("mode", ["backup:0", "async", "async:1"])
 def test_several_servers_give_the_numbers_of_one(tmp_path: Path, name: str, mode: str) -> None:
@@ -183,14 +183,14 @@ def test_several_servers_give_the_numbers_of_one(tmp_path: Path, name: str, mode
     assert np.array_equal(one, trained(tmp_path, name, mode, 2, 2))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("mode", ["backup:0", "async:2"])
 def test_three_servers(tmp_path: Path, mode: str) -> None:
     found = [trained(tmp_path, "adam", mode, 3, count) for count in (1, 2, 3)]
     assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
