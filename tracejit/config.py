@@ -24,7 +24,6 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -217,12 +216,16 @@ def _quotas() -> Iterator[float]:
     """How many CPUs control groups of Linux grant, by both versions of their files."""
     for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
         try:
-            words = [w for name in names for w in Path("/sys/fs/cgroup", name).read_text().split()]
-            quota, period = map(int, words)
+            quota, period = (int(w) for name in names for w in _words("/sys/fs/cgroup/" + name))
         except (OSError, ValueError):
             continue
         if quota > 0 and period > 0:
             yield quota / period
+
+
+def _words(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        return file.read().split()
 
 
 def on_fallback() -> str:
