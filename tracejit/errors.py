@@ -164,6 +164,10 @@ CODES: dict[str, tuple[str, str]] = {
         "operations are to run on a device where they cannot",
         "move them out of the block of tracejit.device, or name the same device for all of them",
     ),
+    "TJ034": (
+        "a list, dict or object has several names, and which ones is only known at run time",
+        "store into it under one name, or make a copy for the other",
+    ),
 }
 
 

@@ -96,6 +96,7 @@ def _columns(interpreter: Interpreter, x: list[Any], value: Any) -> list[Any]:
     grown: Grown = x[0]
     out = list(columns_of(interpreter, grown.form, value))
     grown.owned &= release(value, _body(interpreter))
+    interpreter.aliases.list_rows(x, value)
     if type(value) is list:
         made, body = interpreter.owner_of(value), _body(interpreter)
         if made is None or body is not None and not body.encloses(made):
@@ -367,6 +368,7 @@ def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     """`x[key]`."""
     if type(key) is not slice:
         found = x[0].at(position(interpreter, x, key))
+        interpreter.aliases.row_of(x, found)
         if isinstance(x[0].form, Pooled):
             x[0].form.read[id(found)] = found, key
         return found

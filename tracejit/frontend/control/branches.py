@@ -319,7 +319,7 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recip
     """
     grown = is_grown(a) != is_grown(b) or is_grown(a) and a[0] is not b[0]
     if type(x) is list and (grown or len(a) != len(b)):
-        joined: Recipe | None = joined_lists(phis, a, b)
+        joined: Recipe | None = joined_lists(phis, x, a, b)
         if joined is not None:
             return joined
     if type(x) is set:

@@ -380,9 +380,12 @@ def _reserve(interpreter: Interpreter, x: list[Any], form: Form, more: Any) -> N
     x[:] = packed(interpreter, x, form, capacity)
 
 
-def packed(interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim) -> list[Any]:
+def packed(
+    interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim, owner: Any = None
+) -> list[Any]:
     """What a list is as a grown one of a form and capacity, in new memory.
 
+    `owner` is the list itself, where `x` is but what it holds on a side of a branch.
     Raises TraceError for elements of another form.
     """
     shapes = [d for leaf in leaves_in(form) for d in leaf.shape]
@@ -401,14 +404,16 @@ def packed(interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim) ->
             if held is not None:
                 new[: held.shape[0]] = held
         return [Grown(interpreter, form, arrays, x[0].owned, x[0].is_row), length]
+    for v in x:
+        interpreter.aliases.list_rows(x if owner is None else owner, v)
     columns = zip(*(columns_of(interpreter, form, v) for v in x), strict=True)
     for array, column in zip(arrays, columns, strict=bool(x)):
         array[: len(x)] = lift(list(column))
     return [Grown(interpreter, form, arrays, release(tuple(x), None)), len(x)]
 
 
-def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
-    """How a list that the sides of a branch leave of unlike lengths is put together.
+def joined_lists(phis: Any, owner: list[Any], a: list[Any], b: list[Any]) -> Any:
+    """How the list `owner`, which the sides of a branch leave of unlike lengths, is put together.
 
     None where its elements have no common form.
     """
@@ -427,7 +432,7 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
     sides = []
     for x, side, room in zip((a, b), phis.sides, rooms, strict=True):
         with side.reopened():
-            sides.append(packed(interpreter, x, form, room))
+            sides.append(packed(interpreter, x, form, room, owner))
     (first, before), (second, after) = sides
     pairs = zip(first.arrays, second.arrays, strict=True)
     places = [phis.operand(phis.lifted(p, 0), phis.lifted(q, 1)) for p, q in pairs]

@@ -99,7 +99,9 @@ class _Elements(Items):
         if not is_grown(self.list):
             raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
         self.seen = size_of(self.list)
-        return self.list[0].at(k)
+        found = self.list[0].at(k)
+        self.list[0].interpreter.aliases.row_of(self.list, found)
+        return found
 
     def check(self) -> None:
         if not is_grown(self.list) or size_of(self.list) is not self.seen:

@@ -7,6 +7,7 @@ A `LoopCarried` says which values of an object change from one iteration to the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from tracejit.errors import TraceError
@@ -24,6 +25,7 @@ from tracejit.frontend.control.kinds import (
 )
 from tracejit.frontend.control.merges import undefined
 from tracejit.frontend.control.unions import choose
+from tracejit.frontend.tracing.aliases import has_identity
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage, laid_out
@@ -236,9 +238,30 @@ class _Array(LoopCarried):
 
 
 class _Parts(LoopCarried):
-    def __init__(self, cls: type, keys: tuple[Any, ...], children: Sequence[LoopCarried]) -> None:
+    """A container by what it holds.
+
+    `labels` and `held` say which other objects it may be, or hold by value, after an iteration: see
+    `tracing/aliases.py`.
+    """
+
+    def __init__(
+        self,
+        cls: type,
+        keys: tuple[Any, ...],
+        children: Sequence[LoopCarried],
+        labels: AbstractSet[Hashable] = frozenset(),
+        held: AbstractSet[Hashable] = frozenset(),
+    ) -> None:
         self.cls, self.keys, self.children = cls, keys, children
         self.types = tuple(t for c in children for t in c.types)
+        self.labels, self.held = frozenset(labels), frozenset(held)
+
+    def like(self, before: LoopCarried) -> bool:
+        if not isinstance(before, _Parts) or not super().like(before):
+            return False
+        known = self.labels <= before.labels and self.held <= before.held
+        self.labels, self.held = self.labels | before.labels, self.held | before.held
+        return known
 
     def parts(self) -> Sequence[LoopCarried]:
         return self.children
@@ -265,7 +288,20 @@ class _Parts(LoopCarried):
     ) -> Any:
         pairs = zip(self.children, self._of(x), strict=True)
         parts = [child.inside(interpreter, trace, values, part, ran) for child, part in pairs]
-        return rebuild(interpreter, self.cls, self.keys, parts)
+        new = rebuild(interpreter, self.cls, self.keys, parts)
+        if not has_identity(new):
+            return new
+        aliases = interpreter.aliases
+        aliases.add(new, self.labels)
+        aliases.hold(new, self.held)
+        if x is MISSING or ran is True:
+            return new
+        if ran is not None and interpreter.capture.is_outside(x):
+            return Union(ran, new, x)
+        # It may still be the object from before the loop.
+        aliases.follow(new, x)
+        aliases.link(("start", id(x)), new, x)
+        return new
 
     def end(self, region: Trace, x: Any) -> list[Value]:
         pairs = zip(self.children, self._of(x), strict=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control import growth
+from tracejit.frontend.control.loop_aliases import note_ends
 from tracejit.frontend.control.loop_carried import (
     MISSING,
     SAME,
@@ -257,6 +258,7 @@ class Loop:
             {k: list(v) for k, v in self.parts.items()},
         )
         self.grown.begin()
+        note_ends(self, side)
         for name, carry in self.carries.items():
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):

@@ -27,6 +27,7 @@ from tracejit.frontend.control.kinds import (
 )
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number, leaves_of
+from tracejit.frontend.tracing.aliases import has_identity
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
@@ -203,7 +204,7 @@ class PhiBuilder:
             return lambda outs: x
         cls, keys, children = parts_found
         recipes = [self.export(v, side) for v in children]
-        return lambda outs: rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
+        return self._rebuilt(cls, keys, recipes, x)
 
     def _is_inside(self, x: Any, side: int) -> bool:
         """Whether a side has made `x`, or an alternative of it."""
@@ -365,7 +366,23 @@ class PhiBuilder:
             return None
         cls, keys, _ = one
         recipes = [self.merge(x, y) for x, y in zip(one[2], two[2], strict=True)]
-        return lambda outs: rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
+        return self._rebuilt(cls, keys, recipes, a, b)
+
+    def _rebuilt(
+        self, cls: type, keys: tuple[Any, ...], recipes: Sequence[Recipe], *old: Any
+    ) -> Recipe:
+        """A container put together again. One that was several, or is one of several, says so."""
+        self.interpreter.aliases.require_current(*old)
+
+        def made(outs: Sequence[Value]) -> Any:
+            new = rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
+            if has_identity(new):
+                self.interpreter.aliases.follow(new, *old)
+                for x in old:
+                    self.interpreter.aliases.add(new, (("joined", id(x)),))
+            return new
+
+        return made
 
     def _made_inside(self, x: Any, side: int) -> bool:
         made = self.interpreter.owner_of(x)

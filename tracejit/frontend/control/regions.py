@@ -101,6 +101,8 @@ class Side:
     #: What the storages in `stored` were at its end.
     states: dict[Storage, tuple[Value, Trace, int]] = field(default_factory=dict)
     changed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    #: Of a loop's body, by the id of an object at its end: labels that hold in each iteration.
+    labels: dict[int, tuple[set[Any], set[Any]]] = field(default_factory=dict)
     #: Sizes that only exist inside it.
     own_sizes: tuple[str, ...] = ()
 
@@ -239,6 +241,8 @@ def close_region(
 ) -> Graph:
     """The region as a closed graph: inputs are the carried values, then the node's captures."""
     builder = region.builder
+    if region.parent is not None:
+        region.parent.stale.update(region.stale)
     inputs = [
         region.captures[c] if c in region.captures else Value(c.type, c.name) for c in captures
     ]

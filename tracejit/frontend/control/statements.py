@@ -367,7 +367,8 @@ class Flow:
         for _ in range(_STATIC):
             outcome = run()
             if outcome is not None:
-                return outcome
+                more = lambda: self._tested(test, run, names, info, 1)  # noqa: E731
+                return then_rest(self, outcome, more, names)
             holds = predicate(self, test())
             if holds is False:
                 return None

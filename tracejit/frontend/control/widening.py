@@ -13,6 +13,7 @@ from tracejit.frontend.control.kinds import (
     parts_of,
     same_constant,
 )
+from tracejit.frontend.control.loop_aliases import end_labels
 from tracejit.frontend.control.loop_carried import (
     SAME,
     LoopCarried,
@@ -85,10 +86,12 @@ def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCa
     children = [MISSING] * len(parts[2]) if others is None else others[2]
     if len(children) != len(parts[2]) or not _rebuildable(interpreter, side, end):
         return None
+    interpreter.aliases.require_current(end)
     carries = [_carry(interpreter, side, a, b) for a, b in zip(children, parts[2], strict=True)]
     if any(c is None for c in carries):
         return None
-    return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
+    labels = end_labels(interpreter, side, end)
+    return _Parts(parts[0], parts[1], [c for c in carries if c is not None], *labels)
 
 
 def _rebuildable(interpreter: Interpreter, side: Side, x: Any) -> bool:

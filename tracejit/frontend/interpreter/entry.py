@@ -40,7 +40,7 @@ from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
 from tracejit.frontend.interpreter.results import flatten_result
 from tracejit.frontend.rewrite.source import is_library_file
-from tracejit.frontend.tracing.grown import grown_list
+from tracejit.frontend.tracing.grown import grown_list, is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
 from tracejit.frontend.tracing.trace import Trace, user_line
@@ -114,7 +114,7 @@ def trace_function(
             result, changes = None, []
         if changes:
             result = (narrow_bound(result), *(change.value for change in changes))
-        out, out_tree = _flattened(result, interpreter, code)
+        out, out_tree = _flattened(result, changes, interpreter, code)
         _require_arrays_stay(capture, out)
         stores = tuple(_store(capture, change) for change in changes)
         if capture.holds_rows and any(s.kind in ("element", "tail", "contents") for s in stores):
@@ -183,13 +183,17 @@ def _store(capture: Capture, change: Change) -> Store:
 
 
 def _flattened(
-    result: Any, interpreter: Interpreter, code: CodeType | None
+    result: Any, changes: Sequence[Change], interpreter: Interpreter, code: CodeType | None
 ) -> tuple[list[Any], TreeDef]:
     try:
         result = narrow_bound(result)
         capture = interpreter.capture
         places = capture.is_outside, capture.place_of
         is_local, shared = interpreter.is_local, interpreter.shared
+        owners = [change.owner for change in changes if not is_grown(change.owner)]
+        interpreter.aliases.require_apart(
+            result, owners, outside=lambda x: interpreter.owner_of(x) is None or id(x) in capture.rebuilt
+        )
         return flatten_result(result, is_local, *places, shared, capture.holds_rows)
     except TraceError as e:
         e.where = place_of(code) if code else e.where

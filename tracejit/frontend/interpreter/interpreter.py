@@ -11,7 +11,7 @@ import enum
 import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from types import CodeType, FunctionType, SimpleNamespace
+from types import BuiltinMethodType, CodeType, FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_un
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
+from tracejit.frontend.tracing.aliases import Aliases
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
@@ -125,6 +126,7 @@ class TraceInterpreter(_Control):
         self.rolling: list[Any] = []
         self.recursions: list[Any] = []
         self.shared: dict[int, Any] = {}
+        self.aliases = Aliases()
         self.steps = 0
         #: Operations of Python that the trace stands for, about one for each 15 ns.
         self.operations = 0
@@ -185,6 +187,8 @@ class TraceInterpreter(_Control):
             raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
         if id(x) in self.shared:
             raise TraceError("TJ005", "a change of a list that another list holds", user_line())
+        self.aliases.require_current(x)
+        self.aliases.stored(x, here())
         if id(x) in self.capture.rebuilt:
             self.state.touch(x)
         self.will_mutate(x)
@@ -220,6 +224,7 @@ class TraceInterpreter(_Control):
         """`x`, which Python is about to test."""
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
             return x
+        self.aliases.require_current(x)
         if is_grown(x):
             return self.compare("gt", size_of(x), 0)
         if isinstance(x, StandIn):
@@ -272,6 +277,7 @@ class TraceInterpreter(_Control):
 
         self.step()
         x = narrow(x)
+        self.aliases.require_current(x)
         if isinstance(x, TracedText):
             x = x.known("iteration over a text")
         cls = type(x)
@@ -306,6 +312,7 @@ class TraceInterpreter(_Control):
     def iterable(self, x: Any) -> Any:
         """What gives the items of `x`: what `__iter__` gives of an object of the program's own."""
         x = narrow(x)
+        self.aliases.require_current(x)
         method = objects.special(self, x, "__iter__") if is_instance(x) else None
         return x if method is None else self.call(method)
 
@@ -328,12 +335,14 @@ class TraceInterpreter(_Control):
 
     def unpack(self, x: Any) -> Any:
         """`x`, which Python is about to unpack."""
+        self.aliases.require_current(x)
         if isinstance(x, GeneratorCall):
             return self.collected(x)
         return x if type(x) in (tuple, list) and not is_grown(x) else self.iterate(x)
 
     def mapping(self, x: Any) -> dict[Any, Any]:
         """`x`, whose items Python is about to take."""
+        self.aliases.require_current(x)
         if type(x) is not dict:
             raise TraceError("TJ008", f"** of a {type(x).__name__}", user_line())
         return x
@@ -354,6 +363,7 @@ class TraceInterpreter(_Control):
 
     def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
         """`{x!conversion:spec}` in an f-string."""
+        self.aliases.require_current(x)
 
         from tracejit.frontend.python import formatting
 
@@ -361,6 +371,7 @@ class TraceInterpreter(_Control):
 
     def print_(self, *args: Any, **options: Any) -> None:
         """`print(*args, **options)`."""
+        self.aliases.require_current(args)
 
         from tracejit.frontend.python import effects
 
@@ -406,6 +417,7 @@ class TraceInterpreter(_Control):
     def binary(self, op: str, a: Any, b: Any) -> Any:
         """An arithmetic operator."""
         self.operations += 1
+        self.aliases.require_current(a, b)
         if isinstance(a, Union) or isinstance(b, Union):
             return self.on_unions(lambda x, y: operators.binary(self, op, x, y), a, b)
         return operators.binary(self, op, a, b)
@@ -413,6 +425,7 @@ class TraceInterpreter(_Control):
     def in_place(self, op: str, a: Any, b: Any) -> Any:
         """What `a += b` and its kind give to the name."""
         self.operations += 1
+        self.aliases.require_current(a, b)
         if isinstance(a, Union) or isinstance(b, Union):
             return self._in_place_on_unions(op, a, b)
         return operators.in_place(self, op, a, b)
@@ -428,6 +441,7 @@ class TraceInterpreter(_Control):
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """One comparison."""
         self.operations += 1
+        self.aliases.require_current(a, b)
         if isinstance(a, Union) or isinstance(b, Union):
             return self._compare_unions(op, a, b)
         return operators.compare(self, op, a, b)
@@ -483,6 +497,7 @@ class TraceInterpreter(_Control):
     def attribute(self, x: Any, name: str) -> Any:
         """`x.name`."""
         self.step()
+        self.aliases.require_current(x)
         if isinstance(x, Union):
             x = narrow(x)
             if isinstance(x, Union):
@@ -529,6 +544,7 @@ class TraceInterpreter(_Control):
         from tracejit.frontend.control.branches import lifted, with_known_bounds
 
         self.step()
+        self.aliases.require_current(x)
         if isinstance(x, Union) or isinstance(key, Union):
             return self.on_unions(self.item, x, key)
         if type(key) in (slice, tuple):
@@ -696,6 +712,9 @@ class TraceInterpreter(_Control):
         """`f(*args, **kwargs)`."""
         self.step()
         self.operations += calls.operations_of(f, args)
+        if self.aliases.any_stale:
+            owner = getattr(f, "__self__", None) if isinstance(f, BuiltinMethodType) else None
+            self.aliases.require_current(owner, args, tuple(kwargs.values()))
         if isinstance(f, Union):
             return self.on_unions(lambda g: self.call(g, *args, **kwargs), f)
         if has_union(args) or has_union(tuple(kwargs.values())):

@@ -334,6 +334,8 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
     if a is not b:
         if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
             raise TraceError("TJ024", "the identity of exceptions", user_line())
+        if interpreter.aliases.may_be_one(a, b):
+            raise TraceError("TJ034", "which of two objects is another one", user_line())
         if id(a) in interpreter.shared and id(b) in interpreter.shared:
             raise TraceError("TJ001", "the identity of elements of a list", user_line())
         if isinstance(a, tuple) and isinstance(b, tuple):

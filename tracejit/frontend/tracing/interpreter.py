@@ -32,6 +32,8 @@ class Interpreter(Protocol):
     local_generators: dict[int, Any]
     #: id -> lists that others hold by value.
     shared: dict[int, Any]
+    #: Which objects of the trace may be one, a `tracing.aliases.Aliases`.
+    aliases: Any
     #: The loops that are being rolled, the innermost last.
     rolling: list[Any]
     #: The functions that call themselves and are being traced, the innermost last.

@@ -119,6 +119,8 @@ class Trace:
         self.clobbered: list[Any] = []
         #: Containers and objects made outside this region that it has changed, as they were before.
         self.changed: dict[int, tuple[Any, Any]] = {}
+        #: Containers and objects that a store in this region may have changed under another name.
+        self.stale: dict[int, Any] = {}
         #: Predicates whose value is known inside this region.
         self.facts: dict[Value, bool] = {}
         #: What follows from a predicate's being true or false: (value, truth) -> others.

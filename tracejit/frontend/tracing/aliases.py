@@ -1,0 +1,188 @@
+"""May-alias sets: which containers and objects of a trace may be one object of the run.
+
+Joins of branches and heads of loops rebuild what a region has made. What is rebuilt may be the same
+object as another that the trace still knows under another name. Such objects share a *label*. A
+store into one of them makes the others stale: nobody may look at these from then on, since their
+contents are those of before the store. A list that grows with data *holds* its rows by value; a
+store into a row makes the list stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.grown import is_grown
+from tracejit.frontend.tracing.pytree import is_plain_dataclass
+from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
+from tracejit.frontend.tracing.tracer import Tracer
+from tracejit.frontend.tracing.union import Union
+
+__all__ = ["Aliases", "has_identity", "objects_in"]
+
+
+def has_identity(x: Any) -> bool:
+    """Whether Python can store into `x`, so that it matters which object it is."""
+    return type(x) in (list, dict, set) or (
+        not isinstance(x, (Tracer, Union, tuple, type)) and is_plain_dataclass(x)
+    )
+
+
+def objects_in(x: Any) -> Iterator[Any]:
+    """Yields `x` and what it holds, at any depth, as far as it has identity; each object once."""
+    seen: set[int] = set()
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Union):
+            todo += (x.first, x.second)
+            continue
+        if id(x) in seen or isinstance(x, Tracer):
+            continue
+        if isinstance(x, tuple):
+            seen.add(id(x))
+            todo += x
+        elif has_identity(x):
+            seen.add(id(x))
+            yield x
+            if is_grown(x):
+                continue
+            if type(x) is dict:
+                todo += x.values()
+            else:
+                todo += x if type(x) in (list, set) else contents_of(x).values()
+
+
+class Aliases:
+    """The labels of one trace's objects."""
+
+    def __init__(self) -> None:
+        #: id -> (the object, its labels, those of what it holds by value).
+        self._known: dict[int, tuple[Any, set[Hashable], set[Hashable]]] = {}
+        #: label -> the objects that have it, or hold one that has it, by id.
+        self._members: dict[Hashable, dict[int, Any]] = {}
+        #: Whether any object has become stale, in any region.
+        self.any_stale = False
+
+    def add(self, x: Any, labels: Iterable[Hashable]) -> None:
+        """Gives `x` labels; what has no identity needs none."""
+        if has_identity(x):
+            self._note(x, labels, 1)
+
+    def hold(self, x: Any, labels: Iterable[Hashable]) -> None:
+        """Notes that `x` holds copies of objects with these labels."""
+        self._note(x, labels, 2)
+
+    def _note(self, x: Any, labels: Iterable[Hashable], k: int) -> None:
+        found = set(labels)
+        if not found:
+            return
+        known = self._known.setdefault(id(x), (x, set(), set()))
+        known[k].update(found)
+        for label in found:
+            self._members.setdefault(label, {})[id(x)] = x
+
+    def of(self, x: Any) -> set[Hashable]:
+        """The labels of an object."""
+        return self._known[id(x)][1] if id(x) in self._known else set()
+
+    def members(self, label: Hashable) -> Iterable[Any]:
+        """The objects that have a label, or hold one that has it."""
+        return self._members[label].values()
+
+    def held_by(self, x: Any) -> set[Hashable]:
+        """The labels of what an object holds by value."""
+        return self._known[id(x)][2] if id(x) in self._known else set()
+
+    def follow(self, new: Any, *old: Any) -> None:
+        """Gives an object the labels of those that it is put together from."""
+        for x in old:
+            if id(x) in self._known:
+                self.add(new, self.of(x))
+                self.hold(new, self.held_by(x))
+
+    def link(self, label: Hashable, *objects: Any) -> None:
+        """Notes that these may be one object."""
+        for x in objects:
+            self.add(x, (label,))
+
+    def may_be_one(self, a: Any, b: Any) -> bool:
+        """Whether two objects of the trace may be one of the run."""
+        return not self.of(a).isdisjoint(self.of(b))
+
+    # Rows of lists that grow ---------------------------------------------------------------------
+
+    def list_rows(self, owner: Any, row: Any) -> None:
+        """Notes that the list `owner` holds from now on what `row` is, by value.
+
+        An object that it holds already is there twice: see `require_apart`.
+        """
+        label = ("row", id(owner))
+        for x in objects_in(row):
+            if label in self.of(x):
+                self.hold(owner, (("twice", id(owner)),))
+            self.hold(owner, (label, *self.of(x)))
+            self.add(x, (label,))
+
+    def repeat_rows(self, owner: Any) -> None:
+        """Notes that an object may be in the list `owner` several times."""
+        self.hold(owner, (("twice", id(owner)),))
+
+    def row_of(self, owner: Any, row: Any) -> None:
+        """Notes that `row` is what was read from a list that holds its rows by value."""
+        if has_identity(row):
+            label = ("row", id(owner))
+            self.hold(owner, (label,))
+            self.add(row, (label,))
+
+    # Stores --------------------------------------------------------------------------------------
+
+    def stored(self, x: Any, trace: Trace) -> None:
+        """Notes that `x` changes: what may be the same object, or holds it by value, is stale."""
+        if id(x) not in self._known:
+            return
+        for label in self._known[id(x)][1]:
+            for key, other in self._members[label].items():
+                if other is not x:
+                    trace.stale[key] = other
+                    self.any_stale = True
+
+    def is_stale(self, x: Any) -> bool:
+        """Whether a store under another name may have changed what `x` holds."""
+        trace = current_trace() if self.any_stale else None
+        while trace is not None:
+            if id(x) in trace.stale:
+                return True
+            trace = trace.parent
+        return False
+
+    def require_current(self, *given: Any) -> None:
+        """Raises TraceError where an object given, or one that it holds, is stale."""
+        if self.any_stale:
+            for x in objects_in(given):
+                if self.is_stale(x):
+                    what = f"a {type(x).__name__} that was changed under another name"
+                    raise TraceError("TJ034", what, user_line())
+
+    def require_apart(self, *given: Any, outside: Any) -> None:
+        """Raises TraceError where what a caller is given shows which objects are one.
+
+        `outside(x)` says whether the caller has an object already.
+        """
+        if not self._known:
+            return
+        self.require_current(*given)
+        reached = {id(x): x for x in objects_in(given)}
+        for x in reached.values():
+            if id(x) not in self._known:
+                continue
+            _, own, held = self._known[id(x)]
+            for label in own | held:
+                if label == ("twice", id(x)) or any(
+                    other is not x and (key in reached or outside(other))
+                    for key, other in self._members[label].items()
+                ):
+                    what = f"a {type(x).__name__} that may be another one, too, as a result"
+                    raise TraceError("TJ034", what, user_line())
