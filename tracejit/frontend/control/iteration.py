@@ -27,7 +27,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import floordiv
 from tracejit.ir.types import PYBOOL, PYINT
 
-__all__ = ["Items", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
+__all__ = ["Items", "Once", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
 
 
 class Items:
@@ -96,7 +96,7 @@ class _Elements(Items):
         self.seen = self.length
 
     def item(self, k: Any) -> Any:
-        if not is_grown(self.list):
+        if not is_grown(self.list) or size_of(self.list) is not self.length:
             raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
         self.seen = size_of(self.list)
         found = self.list[0].at(k)
@@ -106,6 +106,19 @@ class _Elements(Items):
     def check(self) -> None:
         if not is_grown(self.list) or size_of(self.list) is not self.seen:
             raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
+
+
+class Once(Items):
+    """`iter(items)`: one loop uses them up."""
+
+    def __init__(self, items: Any) -> None:
+        self.items, self.length = items, items.length
+
+    def item(self, k: Any) -> Any:
+        return self.items.item(k)
+
+    def check(self) -> None:
+        self.items.check()
 
 
 class _Zip(Items):

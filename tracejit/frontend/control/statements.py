@@ -30,6 +30,7 @@ from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow_bound, negation, renamed
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.positions import LEFT, Position
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
 from tracejit.frontend.tracing.union import Signal, Union
@@ -181,7 +182,10 @@ class Flow:
         self.step()
         names = Names(stored, (assign, body, orelse))
         x = self.iterable(iterable)
-        items = items_of(x) or packed_items(self, x)
+        walked = x if isinstance(x, Position) else None
+        items = items_of(x) or packed_items(self, x) if walked is None else walked.remaining()
+        if walked is not None and items is not None:
+            walked.put(LEFT)
 
         def step(item: Any) -> Any:
             assign(item)
@@ -201,6 +205,8 @@ class Flow:
         else:
             taken = items.taken()
             outcome = self._counted(taken, lambda k: run(taken.item(k)), names, info, 0)
+            if walked is not None and outcome is None:
+                walked.put(walked.ENDED)
         return self._ended(outcome, orelse, rest)
 
     def _ended(

@@ -11,7 +11,7 @@ import enum
 import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from types import BuiltinMethodType, CodeType, FunctionType, SimpleNamespace
+from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,13 +23,14 @@ from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_b
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.python import failures, objects, operators
+from tracejit.frontend.python import failures, objects, operators, positions
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.aliases import Aliases
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance, is_stream
+from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -144,6 +145,8 @@ class TraceInterpreter(_Control):
 
     def allocate(self, x: Any) -> Any:
         """Note what the traced program has just made: it may be changed, where it was made."""
+        if type(x) in _ITERATORS or type(x).__module__ == "itertools" or type(x) is GeneratorType:
+            x = positions.Foreign(self, x)
         self.capture.created[id(x)] = (x, here())
         return x
 
@@ -289,15 +292,17 @@ class TraceInterpreter(_Control):
             return self.iterate(x.iterated())
         if is_grown(x):
             return iter(items_of(x) or ())
-        if cls in _ITERATORS and self.owner_of(x) is not current_trace():
+        if isinstance(x, Position):
+            return x
+        if cls in _ITERATORS:
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
-        if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
+        if cls in _SEQUENCES or cls in (set, frozenset) or is_namedtuple(cls):
             self.ordered(x)
-            return iter(x)
+            return positions.walk(self, x)
         if isinstance(x, TracedArray):
-            return iter(x)
-        if self.is_local(x) and hasattr(cls, "__next__"):
-            return cast("Iterator[Any]", x)
+            return positions.walk(self, x)
+        if is_instance(x) and hasattr(cls, "__next__"):
+            return self.allocate(positions.OfInstance(self, objects.special(self, x, "__next__")))
         if isinstance(x, enum.EnumMeta):
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])

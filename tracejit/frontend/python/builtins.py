@@ -28,9 +28,18 @@ from tracejit.frontend.containers.counters import COUNTER_CALLS
 from tracejit.frontend.containers.deques import make_deque
 from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.containers.heaps import HEAP_CALLS
-from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
+from tracejit.frontend.control.iteration import (
+    Items,
+    Once,
+    enumerated,
+    items_of,
+    ranged,
+    reversed_items,
+    zipped,
+)
 from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.numpy.array_objects import ArrayConverter
+from tracejit.frontend.python import positions
 from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
@@ -46,7 +55,9 @@ from tracejit.frontend.python.iterators import (
     zipped_items,
 )
 from tracejit.frontend.python.messages import MESSAGE_CALLS
+from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.numbers import NUMBER_CALLS
+from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -93,21 +104,27 @@ def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, GeneratorCall):
         return enumerated_items(interpreter, iterable, start)
     items = enumerated(iterable, start)
-    return interpreter.allocate(items or enumerate(interpreter.iterate(iterable), start))
+    if items is None:
+        items = positions.Enumerated(interpreter, iterator_over(interpreter, iterable), start)
+    return interpreter.allocate(items)
 
 
 def _zip(interpreter: Interpreter, *iterables: Any, strict: Any = False) -> Any:
     if any(isinstance(x, GeneratorCall) for x in iterables):
         return zipped_items(interpreter, iterables, bool(strict))
     items = zipped(iterables, bool(strict))
-    return interpreter.allocate(items or zip(*map(interpreter.iterate, iterables), strict=strict))
+    if items is None:
+        parts = [iterator_over(interpreter, x) for x in iterables]
+        items = positions.Zipped(interpreter, parts, bool(strict))
+    return interpreter.allocate(items)
 
 
 def _reversed(interpreter: Interpreter, x: Any) -> Any:
     plain = (list, tuple, dict, str, range)
     if not isinstance(x, (TracedArray, Items)) and type(x) not in plain:
         raise TraceError("TJ002", f"reversed() of a {class_of(x).__name__}", user_line())
-    return interpreter.allocate(reversed_items(x) or reversed(x))
+    items = reversed_items(x)
+    return reversed_over(interpreter, x) if items is None else interpreter.allocate(items)
 
 
 def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
@@ -119,23 +136,28 @@ def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
         items = grown_lists.mapped(interpreter, f, iterables[0])
         if items is not None:
             return interpreter.allocate(items)
-    return interpreter.allocate(map(interpreter.callback(f), *map(interpreter.iterate, iterables)))
+    if not iterables:
+        raise TypeError("map() must have at least two arguments.")
+    parts = [iterator_over(interpreter, x) for x in iterables]
+    return interpreter.allocate(positions.Drawn(interpreter, interpreter.callback(f), parts))
 
 
 def _filter(interpreter: Interpreter, f: Any, iterable: Any) -> Any:
     if isinstance(iterable, GeneratorCall):
         return filtered_items(interpreter, f, iterable)
-    return interpreter.allocate(filter(_predicate(interpreter, f), interpreter.iterate(iterable)))
-
-
-def _predicate(interpreter: Interpreter, f: Any) -> Callable[[Any], Any]:
-    return lambda x: interpreter.truth(x if f is None else interpreter.call(f, x))
+    part = iterator_over(interpreter, iterable)
+    takes = (lambda x: x) if f is None else interpreter.callback(f)
+    return interpreter.allocate(positions.Filtered(interpreter, part, lambda x: x, takes))
 
 
 def _iter(interpreter: Interpreter, x: Any) -> Any:
     if isinstance(x, GeneratorCall):
         return x
-    return interpreter.allocate(interpreter.iterate(x))
+    if isinstance(x, Items):
+        return x if x.once else interpreter.allocate(Once(x))
+    if isinstance(x, TracedArray) and x.ndim and not isinstance(x.shape[0], int):
+        return interpreter.allocate(Once(items_of(x)))
+    return iterator_over(interpreter, x)
 
 
 def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
@@ -143,9 +165,14 @@ def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
         raise TraceError("TJ029", "next()", user_line())
     if isinstance(x, GeneratorCall):
         return next_over(interpreter, Generated(interpreter, x, None, lambda v: v, ()), *default)
-    if not interpreter.is_local(x):
+    if isinstance(x, positions.Position):
+        return next(x, *default)
+    method = special(interpreter, x, "__next__")
+    if method is None:
+        if type(x) in (list, tuple, dict, set, str, range) or isinstance(x, Tracer):
+            raise TypeError(f"'{class_of(x).__name__}' object is not an iterator")
         raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
-    return next(interpreter.iterate(x), *default)
+    return positions.next_of_instance(interpreter, method, *default)
 
 
 def _sequence(cls: Any) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.containers.dicts import settled_dict
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
+from tracejit.frontend.python.positions import Filtered, iterator_over
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
@@ -225,18 +226,17 @@ class Generated(NamedTuple):
         """Whether an item is taken: a bool or a traced one."""
         return _all_hold(self.interpreter, [_operand(test, *names) for test in self.tests])
 
-    def generator(self) -> Iterator[Any]:
-        """Python's generator. The iterable is asked for its iterator at once."""
-        items = self.interpreter.iterate(self.iterable)
+    def generator(self) -> Any:
+        """An iterator. The iterable is asked for its own at once."""
+        part = iterator_over(self.interpreter, self.iterable)
+        names: list[Any] = []
 
-        def run() -> Iterator[Any]:
-            for item in items:
-                names = self.names(item)
-                if all(self.interpreter.truth(test(*names)) for test in self.tests):
-                    yield self.value(*names)
+        def takes(item: Any) -> Any:
+            names[:] = self.names(item)
+            return self.holds(list(names))
 
-        made: Iterator[Any] = self.interpreter.allocate(run())
-        return made
+        made = Filtered(self.interpreter, part, lambda item: self.value(*names), takes)
+        return self.interpreter.allocate(made)
 
 
 def _parts(interpreter: Interpreter, item: Any, pattern: Any) -> list[Any]:

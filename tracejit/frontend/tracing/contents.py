@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.trace import current_trace
 
 __all__ = ["contents_of", "put_contents"]
@@ -14,6 +15,8 @@ def contents_of(x: Any) -> Any:
     """A copy of what a container or object holds."""
     if type(x) in (list, dict, set):
         return x.copy()
+    if isinstance(x, Position):
+        return {"position": x.position}
     own = dict(getattr(x, "__dict__", {}))
     for cls in type(x).__mro__:
         for slot in _slots(cls):
@@ -37,6 +40,8 @@ def put_contents(x: Any, contents: Any) -> None:
         trace = current_trace()
         if trace is not None and type(x) is set and (x or id(x) in trace.popped):
             trace.shuffled[id(x)] = x
+    elif isinstance(x, Position):
+        x.position = contents["position"]
     else:
         for name in set(contents_of(x)) - set(contents):
             object.__delattr__(x, name)
