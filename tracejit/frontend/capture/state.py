@@ -192,6 +192,19 @@ class OutsideState:
             return contents
         return contents | {n: self._originals[id(owner), n] for n in names if n not in contents}
 
+    def is_overlay(self, x: Any) -> bool:
+        """Whether `x` holds what the program has stored into an object from outside."""
+        return id(x) in self._owners
+
+    def in_order(self, x: Any, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+        """The contents `b` of an overlay in the order of `a`: only new attributes have one."""
+        owner = self._owners[id(x)]
+        new = [[n for n in c if self._is_new(owner, n)] for c in (a, b)]
+        return {n: b[n] for n in a} if a.keys() == b.keys() and new[0] == new[1] else b
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        return self._originals.get((id(owner), name), UNBOUND) is UNBOUND
+
     # Containers ----------------------------------------------------------------------------------
 
     def touch(self, x: Any) -> None:

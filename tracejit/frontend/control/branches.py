@@ -288,7 +288,8 @@ def _changed(
         if type(x) is dict:
             a = interpreter.state.completed(x, a, b)
             b = interpreter.state.completed(x, b, a)
-            b = {k: b[k] for k in a} if a.keys() == b.keys() else b
+            if interpreter.state.is_overlay(x):
+                b = interpreter.state.in_order(x, a, b)
         out.append((x, _contents(phis, x, a, b, ends_one)))
     return out
 

@@ -40,6 +40,7 @@ from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
 from tracejit.frontend.interpreter.results import flatten_result
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.checks import plain_key
 from tracejit.frontend.tracing.grown import grown_list, is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
@@ -179,7 +180,8 @@ def _store(capture: Capture, change: Change) -> Store:
         return Store(capture.leaf_of(change.owner), change.kind, change.key)
     place = capture.place_of(change.owner)
     owner = change.owner if place is None else None
-    return Store(place, change.kind, change.key, owner)
+    key = plain_key(change.key) if change.kind == "item" else change.key
+    return Store(place, change.kind, key, owner)
 
 
 def _flattened(

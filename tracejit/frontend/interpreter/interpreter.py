@@ -304,6 +304,7 @@ class TraceInterpreter(_Control):
         if is_instance(x) and hasattr(cls, "__next__"):
             return self.allocate(positions.OfInstance(self, objects.special(self, x, "__next__")))
         if isinstance(x, enum.EnumMeta):
+            checks.require_plain_enum(x, "__iter__")
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
@@ -357,6 +358,7 @@ class TraceInterpreter(_Control):
         if isinstance(k, TracedText):
             k = k.known("a key")
         checks.require_key(k)
+        k = checks.plain_key(k)
         self.capture.tell_apart(k)
         if type(k) is FunctionType:
             self.capture.require_identity(k)
@@ -577,6 +579,7 @@ class TraceInterpreter(_Control):
             checks.require_index(key)
             return self.fresh(SUBSCRIPTS[cls](x, key))
         if isinstance(x, enum.EnumMeta):
+            checks.require_plain_enum(x, "__getitem__")
             return self.capture.object_source(x[key], str(key)).value
         method = objects.special(self, x, "__getitem__")
         if method is None:

@@ -15,7 +15,7 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import MISSING, class_lookup
 from tracejit.frontend.python.objects import _bind, _is_frozen
-from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.tracing.checks import require_plain, require_plain_enum
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.tracer import user_line
@@ -29,6 +29,11 @@ def construct(
     """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
     if isinstance(cls, enum.EnumMeta):
         require_plain([*args, kwargs], "an enum's value")
+        require_plain_enum(cls, "__call__")
+        members: dict[Any, Any] = cls._value2member_map_
+        if len(args) != 1 or kwargs or not (_is_hashable(args[0]) and args[0] in members):
+            # What makes a member of a value that no member has may be code of the program.
+            raise TraceError("TJ002", f"a member of {cls.__name__} by this value", user_line())
         return interpreter.capture.object_source(cls(*args, **kwargs), cls.__name__).value
     if is_namedtuple(cls):
         _require_constant_defaults(cls, len(args) + len(kwargs))
@@ -47,6 +52,8 @@ def construct(
     if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
         _fill(interpreter, new, args, kwargs)
     elif isinstance(init, FunctionType):
+        interpreter.call(_bind(interpreter, cls, "__init__", init, new), *args, **kwargs)
+    elif init is not MISSING and init is not object.__init__:
         interpreter.call(_bind(interpreter, cls, "__init__", init, new), *args, **kwargs)
     elif args or kwargs:
         raise TypeError(f"{cls.__name__}() takes no arguments")
@@ -83,6 +90,7 @@ def _fill(
     if unknown or set(kwargs) & set(given):
         raise TypeError(f"{cls.__name__}.__init__() got unexpected or repeated {sorted(kwargs)}")
     given.update(kwargs)
+    # Its parameters are in this order, and so are its stores.
     for f in fields:
         if f.name in given:
             value = given[f.name]
@@ -116,6 +124,14 @@ def _default(interpreter: Interpreter, cls: Any, f: dataclasses.Field[Any], kind
         value,
     )
     return capture.reach(source)
+
+
+def _is_hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def is_empty_init(f: Any) -> bool:

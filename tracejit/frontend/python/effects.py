@@ -128,8 +128,23 @@ def _made(error: Any) -> TracedError | None:
     if isinstance(error, type) and issubclass(error, BaseException):
         return TracedError(error, ())
     if isinstance(error, BaseException):
-        return TracedError(type(error), error.args)
+        return TracedError(type(error), *_arguments(error))
     return error if isinstance(error, TracedError) else None
+
+
+def _arguments(error: BaseException) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What makes an exception like `error`: `args` has not all of it, for OSError and ImportError.
+
+    Raises TraceError where it holds more than it was made of.
+    """
+    if type(error).__module__ != "builtins":
+        return error.args, {}
+    _, args, *state = error.__reduce__()  # type: ignore[misc]
+    named = dict(state[0]) if state and state[0] else {}
+    if named and not isinstance(error, ImportError):
+        what = f"a {type(error).__name__} that holds more than its arguments"
+        raise TraceError("TJ028", what, user_line())
+    return args, named  # type: ignore[has-type]
 
 
 def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
@@ -220,7 +235,7 @@ def _object(interpreter: Interpreter, x: Any, operands: NodeOperands) -> Any:
         case TracedError():
             return _call(interpreter, x.cls, x.args, x.kwargs, operands)
         case BaseException() if not interpreter.capture.is_outside(x):
-            return _call(interpreter, type(x), x.args, {}, operands)
+            return _call(interpreter, type(x), *_arguments(x), operands)
         case np.generic():
             return "object", refer(x)
     cls = type(x)

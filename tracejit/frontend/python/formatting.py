@@ -8,13 +8,19 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping
-from types import FunctionType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.values import class_lookup
+from tracejit.frontend.capture.values import MISSING, class_lookup
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
@@ -42,6 +48,8 @@ __all__ = [
     "to_text",
 ]
 
+#: Classes of methods that no code of the program is.
+_OF_PYTHON = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii}
 
 
@@ -177,8 +185,14 @@ def _own_text(interpreter: Interpreter, x: Any, names: tuple[str, ...]) -> TextL
     """What a method of the program's own classes gives; None where they have none."""
     for name in names:
         method = class_lookup(type(x), name)
-        if isinstance(method, FunctionType) and not _is_generated(type(x), method):
-            return _checked(interpreter.call(objects.special(interpreter, x, name)), name)
+        if method is MISSING or isinstance(method, _OF_PYTHON):
+            continue
+        if isinstance(method, FunctionType) and _is_generated(type(x), method):
+            continue
+        bound = objects.special(interpreter, x, name)
+        if bound is None:
+            raise TraceError("TJ008", f"{type(x).__name__}.{name}", user_line())
+        return _checked(interpreter.call(bound), name)
     return None
 
 

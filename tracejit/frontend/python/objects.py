@@ -38,7 +38,7 @@ from tracejit.frontend.python.function_attributes import (
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.streams import STREAMS
 from tracejit.frontend.python.text_methods import text_method
-from tracejit.frontend.tracing.checks import class_of
+from tracejit.frontend.tracing.checks import class_of, require_plain_enum
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -210,6 +210,8 @@ def _refuse(x: Any, name: str) -> Any:
 def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     if name in DESCRIPTIVE:
         return getattr(cls, name)
+    if isinstance(cls, enum.EnumMeta):
+        require_plain_enum(cls, "__getattribute__")
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
         return interpreter.capture.object_source(cls[name], name).value
     if cls.__module__ == "builtins" or issubclass(cls, np.generic):
@@ -411,7 +413,9 @@ def special(interpreter: Interpreter, x: Any, name: str) -> Any:
         return x.special(name)
     cls = type(x)
     found = class_lookup(cls, name)
-    if not isinstance(found, FunctionType) or isinstance(x, (Tracer, type)):
+    if isinstance(x, (Tracer, type)):
+        return None
+    if not (isinstance(found, FunctionType) or _is_of_compiler(found)):
         return None
     source = _known(interpreter, x, name)
     if source is not None:

@@ -164,6 +164,23 @@ def require_key(k: Any) -> None:
             raise TraceError("TJ008", f"a key of class {cls.__name__}", user_line())
 
 
+def plain_key(k: Any) -> Any:
+    """`k` with the present values of sizes in it, under the guard that they stay so."""
+    if isinstance(k, SymInt):
+        return int(k)
+    if isinstance(k, tuple) and any(isinstance(v, (SymInt, tuple)) for v in k):
+        return tuple.__new__(type(k), map(plain_key, k))
+    if type(k) is frozenset and any(isinstance(v, (SymInt, tuple)) for v in k):
+        return frozenset(map(plain_key, k))
+    return k
+
+
+def require_plain_enum(cls: enum.EnumMeta, name: str) -> None:
+    """Raise TraceError where the metaclass of an enum is the program's and has a method `name`."""
+    if getattr(type(cls), name) is not getattr(enum.EnumMeta, name):
+        raise TraceError("TJ008", f"{type(cls).__name__}.{name}", user_line())
+
+
 def is_opaque(x: Any) -> bool:
     """Whether `x` is compared as a whole, by no code of the program."""
     return isinstance(x, _BY_IDENTITY) and not isinstance(type(x).__eq__, FunctionType)

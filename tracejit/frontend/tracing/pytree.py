@@ -75,7 +75,11 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 LEAF = "leaf"
 #: Containers inside each other: every call takes them apart, from however deep in the program.
 MOST_NESTED = 100
-_OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
+_OWN_BEHAVIOUR = (
+    *("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__contains__"),
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__"),
+    *("__index__", "__int__", "__float__", "__complex__", "__reversed__", "__next__"),
+)
 
 #: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees). The
 #: class of a list of numbers that is taken as arrays is a PackedList.
@@ -275,7 +279,10 @@ def dataclass_fields(value: Any) -> tuple[str, ...] | None:
     own = tuple(n for n in names if has_own(value, n))
     if not has_only(value, own):
         return None
-    return tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
+    found = tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
+    held: dict[str, Any] = getattr(value, "__dict__", {})
+    # In the order in which they were stored first, as `vars` shows them.
+    return tuple(held) if len(held) == len(found) else found
 
 
 def _slot_is_set(cls: type, value: Any, name: str) -> bool:
