@@ -244,6 +244,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.contexts",
             "frontend.python.effects",
             "frontend.python.formatting",
+            "frontend.python.positions",
             "frontend.python.reductions",
             "frontend.python.unread_lists",
         ),
@@ -251,6 +252,10 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.numpy.indexing",
             "frontend.numpy.reductions",
             "frontend.numpy.shape",
+        ),
+        "frontend.python.positions": (
+            "frontend.control.branches",
+            "frontend.control.exceptions",
         ),
         "frontend.python.objects": (
             "frontend.numpy.methods",

@@ -413,4 +413,31 @@ def f(x):
 f(np.ones(3))
 """,
     ),
+    "TJ034": Explanation(
+        "A loop or a branch rebuilds the lists, dicts and objects that it makes from what they "
+        "hold. Where two names stand for one of them, and something is stored into it, both would "
+        "have to change; where it is a result, the caller would see one object. So the function "
+        "runs eagerly.",
+        """
+@jit
+def f(x):
+    head = tail = [0.0, None]
+    for v in x:
+        tail[1] = [v, None]
+        tail = tail[1]
+    return head
+
+f(np.ones(30))
+""",
+        """
+@jit
+def f(x):
+    items = [0.0]
+    for v in x:
+        items.append(v)
+    return items
+
+f(np.ones(30))
+""",
+    ),
 }

@@ -194,7 +194,9 @@ def _flattened(
         is_local, shared = interpreter.is_local, interpreter.shared
         owners = [change.owner for change in changes if not is_grown(change.owner)]
         interpreter.aliases.require_apart(
-            result, owners, outside=lambda x: interpreter.owner_of(x) is None or id(x) in capture.rebuilt
+            result,
+            owners,
+            outside=lambda x: interpreter.owner_of(x) is None or id(x) in capture.rebuilt,
         )
         return flatten_result(result, is_local, *places, shared, capture.holds_rows)
     except TraceError as e:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_b
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.python import failures, objects, operators, positions
+from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.aliases import Aliases
 from tracejit.frontend.tracing.contents import contents_of
@@ -43,7 +43,7 @@ from tracejit.frontend.tracing.restarts import Recursive
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
-from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
+from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
 from tracejit.methods import METHODS
@@ -146,7 +146,9 @@ class TraceInterpreter(_Control):
     def allocate(self, x: Any) -> Any:
         """Note what the traced program has just made: it may be changed, where it was made."""
         if type(x) in _ITERATORS or type(x).__module__ == "itertools" or type(x) is GeneratorType:
-            x = positions.Foreign(self, x)
+            from tracejit.frontend.python.positions import Foreign
+
+            x = Foreign(self, x)
         self.capture.created[id(x)] = (x, here())
         return x
 
@@ -277,6 +279,7 @@ class TraceInterpreter(_Control):
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
 
         from tracejit.frontend.control.iteration import Items, items_of
+        from tracejit.frontend.python import positions
 
         self.step()
         x = narrow(x)

@@ -55,8 +55,8 @@ from tracejit.frontend.python.iterators import (
     zipped_items,
 )
 from tracejit.frontend.python.messages import MESSAGE_CALLS
-from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.numbers import NUMBER_CALLS
+from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain

@@ -49,7 +49,12 @@ __all__ = [
 ]
 
 #: Classes of methods that no code of the program is.
-_OF_PYTHON = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
+_OF_PYTHON = (
+    WrapperDescriptorType,
+    MethodDescriptorType,
+    ClassMethodDescriptorType,
+    BuiltinFunctionType,
+)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii}
 
 

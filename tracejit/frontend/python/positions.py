@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-# What is walked while nobody else can ask ----------------------------------------------------------
+# What is walked while nobody else can ask ---------------------------------------------------------
 
 
 def walk(interpreter: Interpreter, x: Any) -> Iterator[Any]:
@@ -259,7 +259,9 @@ class Foreign(Position):
 
     def draw(self, k: int) -> Any:
         if k != self.drawn or not self.at.encloses(here()):
-            raise TraceError("TJ029", f"a {type(self.items).__name__} that is asked again", user_line())
+            raise TraceError(
+                "TJ029", f"a {type(self.items).__name__} that is asked again", user_line()
+            )
         self.at, self.drawn = here(), k + 1
         return next(self.items)
 

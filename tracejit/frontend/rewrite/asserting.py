@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from tracejit.frontend.rewrite.quiet import without_warnings
+
 __all__ = ["has_rewritten_asserts", "rewritten_code_of"]
 
 #: The name that rewritten assertions call pytest by.
@@ -50,9 +52,10 @@ def _module(function: FunctionType, lines: tuple[str, ...]) -> CodeType | None:
     text = "".join(lines)
     config = getattr(function.__globals__.get("__loader__"), "config", None)
     try:
-        tree = ast.parse(text, file)
-        pytest.rewrite_asserts(tree, text.encode(), file, config)
-        code = compile(tree, file, "exec", dont_inherit=True)
+        with without_warnings(text):
+            tree = ast.parse(text, file)
+            pytest.rewrite_asserts(tree, text.encode(), file, config)
+            code = compile(tree, file, "exec", dont_inherit=True)
     except Exception:
         # Another version of pytest rewrites in another way.
         return None

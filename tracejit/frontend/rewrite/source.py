@@ -22,6 +22,7 @@ from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
+from tracejit.frontend.rewrite.quiet import without_warnings
 from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import short_lock
 
@@ -215,7 +216,8 @@ def _own_lines(code: CodeType, lines: tuple[str, ...]) -> Iterator[_Candidate]:
 
 def _parse(text: str, name: str) -> ast.Module | None:
     try:
-        return ast.parse(text, name)
+        with without_warnings(text):
+            return ast.parse(text, name)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
@@ -365,7 +367,9 @@ def compile_definition(
         top.type_params = []
     imports = [at(ast.Import([at(ast.alias(name))])) for name in definition.imported]
     tree = ast.Module([*imports, top], [])
-    module = compile(tree, definition.file, "exec", definition.flags, dont_inherit=True)
+    lines = linecache.getlines(definition.file)[here.lineno - 1 : here.end_lineno]
+    with without_warnings("".join(lines)):
+        module = compile(tree, definition.file, "exec", definition.flags, dont_inherit=True)
     code = module if definition.class_name is None else _inner(module, definition.class_name)
     return _inner(_inner(code, _OUTER), name)
 

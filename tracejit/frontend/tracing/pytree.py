@@ -280,9 +280,21 @@ def dataclass_fields(value: Any) -> tuple[str, ...] | None:
     if not has_only(value, own):
         return None
     found = tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
-    held: dict[str, Any] = getattr(value, "__dict__", {})
+    if stores_in_order(cls):
+        return found
     # In the order in which they were stored first, as `vars` shows them.
+    held: dict[str, Any] = getattr(value, "__dict__", {})
     return tuple(held) if len(held) == len(found) else found
+
+
+def stores_in_order(cls: Any) -> bool:
+    """Whether code made by the dataclass decorator alone stores all fields, in their order."""
+    parameters: Any = cls.__dataclass_params__
+    return (
+        parameters.init
+        and not hasattr(cls, "__post_init__")
+        and all(f.init and not f.kw_only for f in dataclasses.fields(cls))
+    )
 
 
 def _slot_is_set(cls: type, value: Any, name: str) -> bool:
