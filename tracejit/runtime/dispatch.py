@@ -29,6 +29,7 @@ from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.jitted import Jitted, is_traced, name_of
 from tracejit.runtime.nesting import EagerRuns
+from tracejit.runtime.parts.effort import Allowance
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
@@ -95,6 +96,7 @@ class State:
         self.binder = Binder(function)
         current = functools.partial(_current, jitted)
         self.eager_runs = EagerRuns(jitted, current)
+        self.allowance = Allowance()
         self.plain_calls = PlainCalls(jitted, current, part is not None)
 
 
@@ -266,6 +268,12 @@ def _compiled(
         raise TraceError("TJ009")
     refresh()
     given = args, kwargs
+    if not (self._allowance.is_left or self._fallbacks.is_strict):
+        # Not even looked at: that, too, may take longer than the call.
+        late = TraceError("TJ012", "they have taken longer than plain calls do")
+        self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(late)))
+        with self._eager_runs:
+            return self._allowance.run(_plain(self), *args, **kwargs)
     form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
@@ -522,8 +530,10 @@ def _new_variant(
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        with holding(self._lock), _parts(self).compiling():
+        compiling = self._allowance.compiling()
+        with holding(self._lock), _parts(self).compiling(), compiling as ended:
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
+            ended.append(True)
     except GivenTwice:
         raise  # Other calls of this kind may be compiled.
     except Exception as e:

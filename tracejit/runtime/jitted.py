@@ -181,6 +181,7 @@ class Jitted(JitBase):
         """Take over what describes the function."""
         functools.update_wrapper(self, self.__tracejit__)
 
+    _allowance = _prepared("allowance")
     _binder = _prepared("binder")
     _captured = _prepared("captured")
     _devices = _prepared("devices")

@@ -58,7 +58,7 @@ class ChosenAttribute:
         self.owner, self.name = owner, name
 
 
-_STEPS = 300_000
+_STEPS = 40_000
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
 _RECURSIONS, _CALLS = 24, 400
 #: Such calls until a function is known to call itself as often as data says; the square of all.

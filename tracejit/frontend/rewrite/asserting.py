@@ -52,7 +52,7 @@ def _module(function: FunctionType, lines: tuple[str, ...]) -> CodeType | None:
     text = "".join(lines)
     config = getattr(function.__globals__.get("__loader__"), "config", None)
     try:
-        with without_warnings(text):
+        with without_warnings(file):
             tree = ast.parse(text, file)
             pytest.rewrite_asserts(tree, text.encode(), file, config)
             code = compile(tree, file, "exec", dont_inherit=True)

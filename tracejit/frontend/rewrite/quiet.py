@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["without_warnings"]
 
-#: What stands in a text that Python may warn of: an escape, `is`, a literal that is called or has
-#: an index, an assertion of a tuple, a number before a word, a block that `finally` leaves.
-_SUSPECT = re.compile(r"\\|\bis\b|[\"'\])}]\s*[\[(]|\bassert\s*\(|\d[a-zA-Z]|\bfinally\b")
-
 
 @contextmanager
-def without_warnings(text: str) -> Iterator[None]:
-    """Inside, what Python warns of in a text is not told again: it was when that was compiled.
+def without_warnings(file: str) -> Iterator[None]:
+    """Inside, a compile of `file` does not warn: Python did when the file was imported.
 
-    The filters stay as they are where there is nothing that Python may warn of.
+    The filters are put in front without a call of `warnings`, which would forget what was told.
     """
-    if _SUSPECT.search(text) is None:
+    filters: Any = warnings.filters
+    # The parser calls a file's module by its path.
+    name = file.removesuffix(".py") or "<unknown>"
+    own = [("ignore", None, of, name, 0) for of in (SyntaxWarning, DeprecationWarning)]
+    filters[:0] = own
+    try:
         yield
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
+    finally:
+        for item in own:
+            if item in filters:
+                filters.remove(item)

@@ -216,7 +216,7 @@ def _own_lines(code: CodeType, lines: tuple[str, ...]) -> Iterator[_Candidate]:
 
 def _parse(text: str, name: str) -> ast.Module | None:
     try:
-        with without_warnings(text):
+        with without_warnings(name):
             return ast.parse(text, name)
     except (SyntaxError, ValueError, RecursionError):
         return None
@@ -367,8 +367,7 @@ def compile_definition(
         top.type_params = []
     imports = [at(ast.Import([at(ast.alias(name))])) for name in definition.imported]
     tree = ast.Module([*imports, top], [])
-    lines = linecache.getlines(definition.file)[here.lineno - 1 : here.end_lineno]
-    with without_warnings("".join(lines)):
+    with without_warnings(definition.file):
         module = compile(tree, definition.file, "exec", definition.flags, dont_inherit=True)
     code = module if definition.class_name is None else _inner(module, definition.class_name)
     return _inner(_inner(code, _OUTER), name)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["Effort", "Spent", "compiled_for", "now"]
+__all__ = ["Allowance", "Effort", "Spent", "compiled_for", "now"]
 
 #: Seconds that all compiles of the parts of one function may take.
 _EFFORT = 1.0
@@ -19,6 +22,8 @@ _SHORT, _SEEN = 5e-6, 64
 _MISSES, _MISS = 16, 200e-6
 #: Runs of compiled code that are compared with plain ones, and how long they may take beside them.
 _TRIALS, _GAIN = 12, 0.9
+#: Compiles of a function that do not count, where they end well.
+_FREE = 16
 #: Seconds of compiling for a second of plain runs, from a part's second compile on.
 _RATE = 15
 
@@ -51,6 +56,44 @@ class Effort:
     def is_left(self, spent: Spent) -> bool:
         """Whether it is enough for one more compile of a part."""
         return self.left > spent.last / 2
+
+
+class Allowance:
+    """CPU seconds that compiles of one function may take before plain runs have to pay for them.
+
+    What counts are compiles that fail, and those after the first few kinds of calls.
+    """
+
+    def __init__(self) -> None:
+        self._compiles, self._counted, self._plain, self._is_running = 0, 0.0, 0.0, False
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another kind of call may be compiled now."""
+        return self._counted <= max(_EFFORT, _RATE * self._plain)
+
+    @contextmanager
+    def compiling(self) -> Iterator[list[bool]]:
+        """Counts the block as a compile; it appends to the list where it has ended well."""
+        start, ended = time.thread_time(), list[bool]()
+        try:
+            yield ended
+        finally:
+            seconds = time.thread_time() - start
+            self._compiles += 1
+            if not ended or self._compiles > _FREE:
+                self._counted += seconds
+
+    def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs a call plainly, which pays for later compiles."""
+        if self._is_running:
+            return f(*args, **kwargs)
+        self._is_running, start = True, now()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self._plain += now() - start
+            self._is_running = False
 
 
 class Spent:
