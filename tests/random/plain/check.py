@@ -18,7 +18,7 @@ from typing import Any
 from tests.random.plain.observe import TUPLES, Outcome, difference, observe
 from tests.support.compiler_faults import COMPILER_FAILED
 
-_SECONDS_PLAIN = 0.5  # of the processor
+_SECONDS_PLAIN = 0.2  # of the processor
 _SECONDS_JITTED = 20.0
 _LONGEST_TEXT = 20_000
 Jit = Callable[[Callable[..., Any]], Any]

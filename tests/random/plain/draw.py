@@ -242,7 +242,7 @@ class Draw:
 
     def helper(self, number: int) -> str:
         """A function of an int and a list that `f` may call."""
-        self.names = {"i": ["u"], "n": ["u"], "l": ["items"], "al": ["items"]}
+        self.names = {"n": ["u"], "l": ["items"], "al": ["items"]}
         self.guarded, self.result = True, "return <I>"
         lines = []
         for _ in range(self.random.randint(1, 3)):
@@ -260,8 +260,8 @@ class Draw:
         self.names, self.result = {}, ""
         for kind, name in parameters:
             self.names.setdefault(kind, []).append(name)
-            if kind in "nxl":
-                also = {"n": "i", "x": "w", "l": "al"}[kind]
+            if kind in "xl":
+                also = {"x": "w", "l": "al"}[kind]
                 self.names.setdefault(also, []).append(name)
         lines: list[str] = []
         for _ in range(self.random.randint(1, 2 if self.short else 4)):

@@ -161,7 +161,7 @@ LIST: Table = (
     (1, "<l>[1:]"),
     (0.7, "<l>[::-1]"),
     (0.5, "<l>[:<n>]"),
-    (0.7, "<l> + <l>"),
+    (0.7, "(<l> + <l>)[:8]"),
     (0.5, "sorted(<X>)"),
     (0.7, "<l>.copy()"),
     (0.7, "<m@A>[<I> % len(@A)]"),
@@ -338,7 +338,7 @@ STEPS: Table = (
     (3, "<l@A>[<I> % len(@A)] = <I>"),
     (2, "<l>[0] = <I>"),
     (1, "GROW <l@A>: @A.insert(<I>, <I>)"),
-    (1, "GROW <l@A>: @A.extend(<X>)"),
+    (1, "GROW <l@A>: @A.extend([*<X>])"),
     (1, "GROW <l@A>: @A += [<I>]"),
     (1, "if <l@A>:\n    @A.pop()"),
     (0.7, "if <l@A>:\n    del @A[0]"),
@@ -538,7 +538,7 @@ IDIOMS: Table = (
         1,
         "$l, $q = sorted(<X>), sorted(<X>)\n$m = []\nwhile $l and $q:\n    if $l[0] < $q[0]:\n"
         "        $m.append($l.pop(0))\n    else:\n        $m.append($q.pop(0))\n"
-        "$p = $m + $l + $q{l $p}{l $q}",
+        "$p = ($m + $l + $q)[:9]{l $p}{l $q}",
     ),
     (
         1,

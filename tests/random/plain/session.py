@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import os
+import resource
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from typing import Any
 from tests.random.plain.draw import draw
 
 SECONDS_BEFORE_A_HANG = 45.0
+_BYTES_OF_A_WORKER = 6 << 30
 _PROGRAMS_OF_A_WORKER = 250  # compiled code stays in a process
 
 
@@ -112,6 +114,8 @@ def _serve(pipe: Connection, settings: Settings) -> None:
     os.environ["TRACEJIT_CACHE"] = str(settings.folder / "cache") if settings.cache else "off"
     from tests.random.plain.check import compile_short_functions
 
+    # A program that grows without end is no program; it must not take the machine with it.
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES_OF_A_WORKER, _BYTES_OF_A_WORKER))
     if settings.short:
         compile_short_functions()
     while True:
