@@ -92,7 +92,7 @@ def write(text: str, path: Path) -> Path:
     return path
 
 
-def check(path: Path, jit: Jit = default_jit) -> Verdict:
+def check(path: Path, jit: Jit = default_jit, seconds: float = _SECONDS_JITTED) -> Verdict:
     """The first difference between plain and jitted calls of the program in a file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,7 +105,7 @@ def check(path: Path, jit: Jit = default_jit) -> Verdict:
         if all(o.is_error for o in outcomes) or max(map(_length, outcomes)) > _LONGEST_TEXT:
             return Verdict(rejected=True)
         try:
-            with at_most(_SECONDS_JITTED):
+            with at_most(seconds):
                 return _jitted(path, outcomes, jit)
         except TooLong:
             return Verdict("no answer in time")

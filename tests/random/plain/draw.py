@@ -255,6 +255,8 @@ class Draw:
     def function(self) -> tuple[str, list[tuple[str, str]]]:
         """The function `f` and its parameters, each with its kind."""
         parameters = [(k, p) for w, k, p in _PARAMETERS if self.random.random() < w]
+        if self.without:
+            parameters = [p for p in parameters if not _has(f"<{p[0]}>", self.without)]
         if not any(k in "anx" for k, _ in parameters):
             parameters.append(("a", "a"))
         self.names, self.result = {}, ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,27 +23,17 @@ def reduce(text: str, fails: Callable[[str], bool], seconds: float) -> str:
     changed = True
     while changed:
         changed = False
-        position = 0
-        while time.monotonic() < end:
-            edit = _nth(tree, position)
-            if edit is None:
-                break
+        for edit in _edits(tree):
+            if time.monotonic() > end:
+                return best + "\n"
             before = [(node, field, getattr(node, field)) for node, field, _ in edit]
             _apply(edit)
             smaller = _unparsed(tree)
             if smaller is not None and len(smaller) < len(best) and fails(smaller):
                 best, changed = smaller, True
-                continue
-            _apply(before)
-            position += 1
+            else:
+                _apply(before)
     return best + "\n"
-
-
-def _nth(tree: ast.Module, position: int) -> Edit | None:
-    for number, edit in enumerate(_edits(tree)):
-        if number == position:
-            return edit
-    return None
 
 
 def _apply(edit: Edit) -> None:
@@ -52,30 +44,33 @@ def _apply(edit: Edit) -> None:
 def _unparsed(tree: ast.Module) -> str | None:
     try:
         text = ast.unparse(tree)
-        compile(text, "program", "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "program", "exec")
     except (SyntaxError, ValueError, AttributeError, IndexError):
         return None
     return text
 
 
 def _edits(tree: ast.Module) -> Iterator[Edit]:
-    """All edits of one step, those that leave out most first."""
+    """Edits of the tree as it is when each is asked for, those that leave out most first."""
     yield from _fewer_calls(tree)
+    yield [(tree, "body", _used(tree))]
     nodes = list(ast.walk(tree))
     for node in nodes:
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                for body in _fewer_statements(value, isinstance(node, ast.Module)):
-                    yield [(node, field, body)]
-            elif field in ("handlers", "cases", "elts", "keywords", "decorator_list", "values"):
-                if isinstance(value, list) and not isinstance(node, ast.Dict):
-                    for k in range(len(value)):
-                        yield [(node, field, value[:k] + value[k + 1 :])]
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(node, field, None), list):
+                yield from _fewer_statements(node, field)
+    yield from _fewer_parameters(tree)
+    yield [(tree, "body", _used(tree))]
+    for node in nodes:
+        for field in ("handlers", "cases", "elts", "keywords", "decorator_list", "values"):
+            if not isinstance(node, ast.Dict) and isinstance(getattr(node, field, None), list):
+                yield from _fewer_items(node, field)
         if isinstance(node, ast.Dict):
-            for k in range(len(node.keys)):
+            for k in reversed(range(len(node.keys))):
                 keys, values = (x[:k] + x[k + 1 :] for x in (node.keys, node.values))
                 yield [(node, "keys", keys), (node, "values", values)]
-    yield from _fewer_parameters(tree)
     for node in nodes:
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
@@ -83,28 +78,56 @@ def _edits(tree: ast.Module) -> Iterator[Edit]:
                     yield [(node, field, smaller)]
             elif isinstance(value, list):
                 for k, inner in enumerate(value):
-                    if isinstance(inner, ast.expr):
-                        for smaller in _smaller(inner):
-                            yield [(node, field, [*value[:k], smaller, *value[k + 1 :]])]
+                    if not isinstance(inner, ast.expr):
+                        continue
+                    for smaller in _smaller(inner):
+                        now = getattr(node, field)
+                        yield [(node, field, [*now[:k], smaller, *now[k + 1 :]])]
 
 
-def _fewer_statements(body: list[ast.stmt], is_module: bool) -> Iterator[list[ast.stmt]]:
-    size = len(body)
+def _used(tree: ast.Module) -> list[ast.stmt]:
+    """The statements of a module without what nothing else in it names."""
+    texts = [ast.unparse(x) for x in tree.body]
+    kept = []
+    for k, statement in enumerate(tree.body):
+        names = [getattr(statement, "name", "")]
+        if isinstance(statement, ast.Assign):
+            names = [ast.unparse(x) for x in statement.targets]
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names = [x.asname or x.name for x in statement.names]
+        others = "\n".join(texts[:k] + texts[k + 1 :])
+        if any(re.search(rf"\b{name}\b", others) or name in ("f", "CALLS") for name in names):
+            kept.append(statement)
+    return kept
+
+
+def _fewer_items(node: Any, field: str) -> Iterator[Edit]:
+    k = 0
+    while k < len(items := getattr(node, field)):
+        yield [(node, field, items[:k] + items[k + 1 :])]
+        k += getattr(node, field) is items
+
+
+def _fewer_statements(node: Any, field: str) -> Iterator[Edit]:
+    """Parts of a block go, or blocks of its statements stand in place of these."""
+    size = len(getattr(node, field))
     while size:
-        for start in range(0, len(body), size):
+        start = 0
+        while start < len(body := getattr(node, field)):
             less = body[:start] + body[start + size :]
-            if less or is_module:
-                yield less
-            elif not isinstance(body[0], ast.Pass):
-                yield [ast.Pass()]
+            if less or not isinstance(body[0], ast.Pass):
+                empty = [] if field != "body" or isinstance(node, ast.Module) else [ast.Pass()]
+                yield [(node, field, less or empty)]
+            start += size if getattr(node, field) is body else 0
         size //= 2
-    for k, statement in enumerate(body):
-        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        inner = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
-        for block in inner:
-            if block:
-                yield [*body[:k], *block, *body[k + 1 :]]
+    k = 0
+    while k < len(body := getattr(node, field)):
+        if not isinstance(body[k], (ast.FunctionDef, ast.ClassDef)):
+            for part in ("body", "orelse", "finalbody"):
+                now = getattr(node, field)
+                if now is body and (block := getattr(body[k], part, [])):
+                    yield [(node, field, [*body[:k], *block, *body[k + 1 :]])]
+        k += getattr(node, field) is body
 
 
 def _fewer_calls(tree: ast.Module) -> Iterator[Edit]:
@@ -133,7 +156,7 @@ def _fewer_parameters(tree: ast.Module) -> Iterator[Edit]:
         for x in function.body
         if isinstance(x, ast.Return) and isinstance(x.value, ast.List)
     ]
-    for k in range(len(parameters.args)):
+    for k in reversed(range(len(parameters.args))):
         edit: Edit = [(parameters, "args", parameters.args[:k] + parameters.args[k + 1 :])]
         edit += [(x, "elts", x.elts[:k] + x.elts[k + 1 :]) for x in made]
         yield edit

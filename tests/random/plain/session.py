@@ -16,10 +16,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from tests.random.plain.check import Verdict
 from tests.random.plain.draw import draw
 
 SECONDS_BEFORE_A_HANG = 45.0
 _BYTES_OF_A_WORKER = 6 << 30
+_SECONDS_REDUCING = 4.0  # of the processor, for the jitted calls of one text
 _PROGRAMS_OF_A_WORKER = 250  # compiled code stays in a process
 
 
@@ -70,25 +72,25 @@ def run(tasks: list[Task], jobs: int, settings: Settings) -> Iterator[tuple[Task
                 if worker.task is None:
                     continue
                 answer: Any = None
+                lost = ""
                 limit = SECONDS_BEFORE_A_HANG + (settings.seconds if worker.task.kind else 0)
                 if worker.pipe in ready:
                     try:
                         answer = worker.pipe.recv()
                     except (EOFError, ConnectionError):
                         worker.process.join()
-                        answer = f"the process died: {worker.process.exitcode}"
+                        lost = f"the process died: {worker.process.exitcode}"
                 elif time.monotonic() - worker.since > limit:
-                    answer = "no answer in time"
+                    lost = "no answer in time"
                 else:
                     continue
                 task = worker.task
                 worker.task, worker.done = None, worker.done + 1
-                if isinstance(answer, str) and not task.kind:
+                if lost:
                     _stop(worker)
                     workers[k] = _start(settings)
-                    from tests.random.plain.check import Verdict
-
-                    answer = Verdict(answer)
+                    whole = draw(task.seed, settings.without)
+                    answer = whole if task.kind else Verdict(lost)
                 yield task, answer
     finally:
         for worker in workers:
@@ -141,7 +143,7 @@ def _answer(task: Task, settings: Settings) -> Any:
         tries += 1
         path = write(text, settings.folder / f"reduced_{task.seed}_{tries}.py")
         try:
-            return check(path).differs == task.kind
+            return check(path, seconds=_SECONDS_REDUCING).differs == task.kind
         finally:
             path.unlink()
 
