@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"|\{(?P<brief>~?)(?P<kind>[a-z]+) \$(?P<put>\w+)\}|\$(?P<fresh>\w+)|@(?P<bound>[A-Z])\b"
 )
 _GROWS = re.compile(r"( *)GROW (.+?): (.*)")
-_OWN_LINES = ("body", "loop", "end", "return", "step")
+_OWN_LINES = ("body", "loop", "out", "end", "return", "step")
 _LEAKS = 0.06  # probability that a name of a block is read after it
 _MAX_TRIES = 20  # texts drawn for a seed before one has valid syntax
 
@@ -166,12 +166,18 @@ class Draw:
                 bound[m["bind"]] = text
             return text
 
+        def looped(indent: str) -> bool:
+            """True inside a loop of the production itself."""
+            heads = [x for x in lines if x.lstrip().startswith(("for ", "while "))]
+            return any(len(x) - len(x.lstrip()) < len(indent) for x in heads)
+
         lines: list[str] = []
         for line in production.split("\n"):
             stripped = line.strip()
             indent = " " * (len(line) - len(line.lstrip()))
             if stripped[:1] == "<" and stripped[1:-1] in _OWN_LINES:
-                lines += [indent + inner for inner in self.own_line(stripped[1:-1], blocks)]
+                inner = self.own_line(stripped[1:-1], blocks, bool(self.loops) or looped(indent))
+                lines += [indent + statement for statement in inner]
                 continue
             text = _TOKEN.sub(replaced, line)
             if grows := _GROWS.fullmatch(text):
@@ -186,12 +192,13 @@ class Draw:
                 self.names[kind].remove(temporary)
         return lines
 
-    def own_line(self, hole: str, blocks: int) -> list[str]:
+    def own_line(self, hole: str, blocks: int, in_loop: bool) -> list[str]:
         if hole == "return":
             return self.leave()
-        if hole == "end":
-            if self.loops and self.random.random() < 0.75:
-                return [self.random.choice(("break", "break", "continue"))]
+        if hole in ("end", "out"):
+            if in_loop and self.random.random() < 0.75:
+                ways = ("break", "break", "continue") if hole == "end" else ("break",)
+                return [self.random.choice(ways)]
             return self.leave()
         if hole == "step":
             return self.statement(0)
@@ -216,7 +223,7 @@ class Draw:
         return lines or ["pass"]
 
     def statement(self, blocks: int) -> list[str]:
-        kinds = [(3.5, STEPS), (1.5, MAKERS), (0.35, LEAVES)]
+        kinds = [(3.5, STEPS), (1.5, MAKERS), (0.6, LEAVES)]
         if blocks > 0:
             kinds += [(2.2, BLOCKS), (0.7, IDIOMS)]
         table = self.random.choices([t for _, t in kinds], [w for w, _ in kinds])[0]

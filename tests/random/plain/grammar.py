@@ -5,7 +5,8 @@ A hole `<kind>` is replaced by an expression or a name of that kind, see `draw.D
 - capitals are expressions: `<I>` int, `<W>` int or float, `<B>` condition, `<D>` condition on an
   argument, `<S>` string, `<L>` list of ints, `<T>` tuple of ints, `<X>` any iterable of ints;
 - small letters are names in scope, `<l@A>` also binds the name to `@A` for later in the text;
-- `<body>` is a block of further statements, `<loop>` that of a loop, `<end>` leaves a loop;
+- `<body>` is a block of further statements, `<loop>` that of a loop, `<out>` leaves a loop,
+  `<end>` a loop or its turn;
 - `<const>` is an int from 0 to 4, `<few>` from 2 to 4;
 - `$x` is a fresh name, `{i $x}` puts a name into scope, `{~i $x}` until the production ends;
 - `GROW x: statement` bounds what grows in loops.
@@ -318,6 +319,8 @@ MAKERS: Table = (
         "$n = <I>\ndef $h():\n    nonlocal $n\n    $n = ($n + <const>) % 9\n    return $n"
         "{i $n}{h $h}",
     ),
+    (0.5, "$k = <d>.keys(){e $k}"),
+    (0.3, "$l = bytearray(v % 9 for v in <l>){l $l}"),
     (0.7, "def $h(kept=[]):\n    kept.append(len(kept))\n    return kept[-1] + <I>{h $h}"),
     (0.7, "def $h():\n    <l@A>[0] = <I>\n    return len(@A){h $h}"),
     (0.7, "$f = []\nfor $k in range(3):\n    $f.append(lambda: $k + <I>)\n$h = $f[0]{h $h}"),
@@ -443,8 +446,8 @@ BLOCKS: Table = (
     ),
     (
         2,
-        "$k = 0{j $k}\nwhile True:\n    if $k >= 2 and <D>:\n        <end>\n    $k += 1\n"
-        "    <loop>\n    if $k > 8:\n        <end>",
+        "$k = 0{j $k}\nwhile True:\n    if $k >= 2 and <D>:\n        <out>\n    $k += 1\n"
+        "    <loop>\n    if $k > 8:\n        <out>",
     ),
     (1.5, "$k = 0{~j $k}\nwhile $k < <const> + 3:\n    $k += 1\n    <loop>"),
     (1, "$k = 0{j $k}\nwhile $k < 8 and <B>:\n    <loop>\n    $k += 1"),
@@ -453,15 +456,15 @@ BLOCKS: Table = (
         1,
         "$k = 0\nwhile <q@A> and $k < 7:\n    $k += 1\n    $i = @A.popleft(){~i $i}\n    <loop>",
     ),
-    (1, "try:\n    <body>\nexcept (IndexError, KeyError, ZeroDivisionError):\n    <body>"),
-    (0.7, "try:\n    <body>\nfinally:\n    <body>"),
+    (2, "try:\n    <body>\nexcept (IndexError, KeyError, ZeroDivisionError):\n    <body>"),
+    (1.5, "try:\n    <body>\n    <end>\nfinally:\n    <body>"),
     (
-        0.7,
+        1.5,
         "try:\n    if <B>:\n        raise Stop(<I>, <S>)\n    <body>\nexcept Stop as $x:\n"
         "    <i> = len($x.args)\nelse:\n    <body>\nfinally:\n    <body>",
     ),
     (
-        0.7,
+        2,
         "for $v in <X>:{~i $v}\n    try:\n        <loop>\n        if <B>:\n            <end>\n"
         "    finally:\n        <body>",
     ),
@@ -479,6 +482,7 @@ LEAVES: Table = (
     (0.4, "if <D>:\n    raise Stop(<I>, <S>)"),
     (0.2, "if <D>:\n    raise OSError(2, <S>, 'file')"),
     (0.2, "if <B>:\n    raise ValueError(<I>) from Stop(<I>)"),
+    (0.2, "if <B>:\n    $x = KeyError(<I>, <l>)\n    $x.add_note(<S>)\n    raise $x"),
 )
 #: What a student writes, in short.
 IDIOMS: Table = (
@@ -525,7 +529,7 @@ IDIOMS: Table = (
         1.5,
         "$s, $k = 0, 0\nwhile True:{~i $s}{~j $k}\n    if $s == 0:\n        if $k >= 2:\n"
         "            $s = 1\n    elif $s == 1:\n        if <D>:\n            $s = 2\n"
-        "        if $k > 8:\n            <end>\n    else:\n        <end>\n    $k += 1\n"
+        "        if $k > 8:\n            <out>\n    else:\n        <out>\n    $k += 1\n"
         "    if $k > 20:\n        break\n{j $k}{i $s}",
     ),
     (

@@ -35,7 +35,7 @@ _ITERATORS = tuple(
         ),
     )
 )
-_SEQUENCES = (list, set, frozenset, deque)
+_SEQUENCES = (list, set, frozenset, deque, bytearray)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,6 +216,7 @@ def _told(error: BaseException | None, walk: Walk) -> str:
     if error is None:
         return ""
     text = [walk.text(error), repr(getattr(error, "filename", None))]
+    text.append(f"notes {getattr(error, '__notes__', [])}")
     text.append(f"cause {type(error.__cause__).__qualname__}")
     text.append(f"context {type(error.__context__).__qualname__}")
     return _ADDRESS.sub("0x", ", ".join(text))
