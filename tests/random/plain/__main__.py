@@ -9,6 +9,7 @@ import argparse
 import collections
 import dataclasses
 import os
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -54,16 +55,16 @@ def main() -> int:
 
 def _search(tasks: list[Task], jobs: int, settings: Settings, title: str) -> dict[int, Verdict]:
     """Run and count; the verdicts of the programs that differ, by seed."""
-    start = time.monotonic()
+    start, used = time.monotonic(), _processor()
     verdicts = {task.seed: verdict for task, verdict in run(tasks, jobs, settings)}
-    seconds = time.monotonic() - start
+    seconds, used = time.monotonic() - start, _processor() - used
     programs = [v for v in verdicts.values() if not v.rejected]
     different = {seed: v for seed, v in sorted(verdicts.items()) if v.differs}
     whole = sum(not v.codes for v in programs)
     print(
         f"{title} {len(programs)} programs ({len(tasks) - len(programs)} seeds give none), "
         f"{len(different)} differ, {whole} compiled whole, {seconds:.1f} s, "
-        f"{len(programs) / seconds:.1f} a second".strip()
+        f"{len(programs) / used:.1f} a second of the processor".strip()
     )
     kinds: dict[str, list[int]] = collections.defaultdict(list)
     for seed, verdict in different.items():
@@ -74,6 +75,12 @@ def _search(tasks: list[Task], jobs: int, settings: Settings, title: str) -> dic
     codes = collections.Counter(code for v in programs for code in v.codes)
     print("eager:", ", ".join(f"{code} {count}" for code, count in codes.most_common()), flush=True)
     return different
+
+
+def _processor() -> float:
+    """Seconds of the processor that ended workers have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _reduce(

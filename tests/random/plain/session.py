@@ -6,6 +6,8 @@ The parent never compiles anything, hence has no threads when it forks.
 from __future__ import annotations
 
 import dataclasses
+import gc
+import itertools
 import multiprocessing
 import os
 import resource
@@ -22,6 +24,7 @@ from tests.random.plain.draw import draw
 SECONDS_BEFORE_A_HANG = 45.0
 _BYTES_OF_A_WORKER = 6 << 30
 _SECONDS_REDUCING = 4.0  # of the processor, for the jitted calls of one text
+_PROGRAMS_BETWEEN = 25
 _PROGRAMS_OF_A_WORKER = 250  # compiled code stays in a process
 
 
@@ -120,7 +123,11 @@ def _serve(pipe: Connection, settings: Settings) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES_OF_A_WORKER, _BYTES_OF_A_WORKER))
     if settings.short:
         compile_short_functions()
-    while True:
+    for number in itertools.count():
+        if number % _PROGRAMS_BETWEEN == 0:
+            # What is loaded and compiled stays: later collections of garbage need not look at it.
+            gc.collect()
+            gc.freeze()
         try:
             task: Task = pipe.recv()
         except EOFError:
