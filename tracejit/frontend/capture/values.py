@@ -143,6 +143,8 @@ class Capture(Captured):
         self.rebuilt: dict[int, Any] = {}
         #: id -> where such a container is found.
         self._places: dict[int, Source | Callable[[], Source]] = {}
+        #: id -> a tuple that stands for one from outside, and where that is: only results ask.
+        self._tuples: dict[int, tuple[Any, Callable[[], Source]]] = {}
         #: What is known by the way to it and not by identity, of which there may be several.
         self.by_place: list[Source] = []
         #: Lists that are only appended to.
@@ -486,6 +488,8 @@ class Capture(Captured):
         """Note where in the arguments the originals of containers are, which `x` stands for."""
         if id(x) in self.rebuilt and len(path) > 1:  # The keywords' own dict is nobody's.
             self._places[id(x)] = functools.partial(self._argument, x, path)
+        if isinstance(x, tuple) and x and len(path) > 1:
+            self._tuples[id(x)] = x, functools.partial(self._argument, x, path)
         if type(x) is dict:
             parts = [(False, k, v) for k, v in x.items()]
         elif isinstance(x, (list, tuple)):
@@ -502,7 +506,8 @@ class Capture(Captured):
         source = self._source(("argument", path), None, ArgumentRead(path), label, x)
         if source.placeholder is MISSING:
             source.placeholder, source.check = x, OfClass(type(x))
-            self.by_place.append(source)
+            if not isinstance(x, tuple):
+                self.by_place.append(source)
         return source
 
     def tell_apart(self, *objects: Any) -> None:
@@ -521,6 +526,8 @@ class Capture(Captured):
         source: Any = self._places.get(id(x))
         if source is None and (is_placed(x) or isinstance(x, type)):
             source = self.objects.get(id(x))
+        if source is None and id(x) in self._tuples:
+            return self.leaf_of(self._tuples[id(x)][1]())
         if source is None:
             return None
         if not isinstance(source, Source):
@@ -594,7 +601,9 @@ class Capture(Captured):
                 new = source.placeholder = []
                 new.extend(items)
             else:
-                return tuple.__new__(cls, items)
+                new = tuple.__new__(cls, items)
+                self._tuples[id(new)] = new, lambda: source
+                return new
         else:
             names = dataclass_fields(value) or ()
             source.check = HasFields(cls, names)
@@ -687,6 +696,7 @@ class Capture(Captured):
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
         self.by_place.clear()
+        self._tuples.clear()
         self.pools.clear()
         self._unread.clear()
         self._leaves.clear()

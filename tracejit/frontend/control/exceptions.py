@@ -155,7 +155,7 @@ class Exceptions:
             return e.outcome
         except Exception as e:
             error = python_error(e)
-            if error is None or not self.handles(error):
+            if error is None or not self.catches(error):
                 raise
             if not is_reliable(e):
                 what = f"{type(e).__name__} of an operation on arrays, which is handled"

@@ -304,8 +304,6 @@ class TraceInterpreter(_Control):
             return positions.walk(self, x)
         if isinstance(x, TracedArray):
             return positions.walk(self, x)
-        if is_instance(x) and hasattr(cls, "__next__"):
-            return self.allocate(positions.OfInstance(self, objects.special(self, x, "__next__")))
         if isinstance(x, enum.EnumMeta):
             checks.require_plain_enum(x, "__iter__")
             members: list[Any] = list(x)
@@ -316,14 +314,18 @@ class TraceInterpreter(_Control):
         if method is None:
             what = "one of two values" if isinstance(x, Union) else f"a {cls.__name__}"
             raise TraceError("TJ029", what, user_line())
-        return self.iterate(self.call(method))
+        return self.iterate(positions.given_by_iter(self, self.call(method)))
 
     def iterable(self, x: Any) -> Any:
         """What gives the items of `x`: what `__iter__` gives of an object of the program's own."""
         x = narrow(x)
         self.aliases.require_current(x)
         method = objects.special(self, x, "__iter__") if is_instance(x) else None
-        return x if method is None else self.call(method)
+        if method is None:
+            return x
+        from tracejit.frontend.python.positions import given_by_iter
+
+        return given_by_iter(self, self.call(method))
 
     def iterate_keys(self, x: Any) -> Iterator[Any]:
         """As `iterate`, for the elements of a set."""

@@ -147,10 +147,12 @@ def _filter(interpreter: Interpreter, f: Any, iterable: Any) -> Any:
         return filtered_items(interpreter, f, iterable)
     part = iterator_over(interpreter, iterable)
     takes = (lambda x: x) if f is None else interpreter.callback(f)
-    return interpreter.allocate(positions.Filtered(interpreter, part, lambda x: x, takes))
+    return interpreter.allocate(positions.Filtered(interpreter, part, lambda x: x, takes, False))
 
 
-def _iter(interpreter: Interpreter, x: Any) -> Any:
+def _iter(interpreter: Interpreter, x: Any, *sentinel: Any) -> Any:
+    if sentinel:
+        return interpreter.allocate(positions.Called(interpreter, x, *sentinel))
     if isinstance(x, GeneratorCall):
         return x
     if isinstance(x, Items):

@@ -16,6 +16,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import choose, leaves_of, without
+from tracejit.frontend.python.objects import special
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.positions import Position
@@ -25,6 +27,7 @@ from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray
 
 __all__ = [
+    "Called",
     "Drawn",
     "Enumerated",
     "Filtered",
@@ -32,6 +35,7 @@ __all__ = [
     "OfInstance",
     "Zipped",
     "drawn_from",
+    "given_by_iter",
     "iterator_over",
     "next_of_instance",
     "reversed_over",
@@ -170,8 +174,27 @@ class _Keyed(Position):
         return _of_view(self.view, key, self.walked[key])
 
 
+class Called(Position):
+    """`iter(f, sentinel)`."""
+
+    def __init__(self, interpreter: Interpreter, f: Any, sentinel: Any) -> None:
+        super().__init__(interpreter)
+        self.f, self.sentinel = f, sentinel
+
+    def draw(self, k: int) -> Any:
+        value = self.interpreter.call(self.f)
+        ends = self.interpreter.truth_of(self.interpreter.compare("eq", value, self.sentinel))
+        if type(ends) is not bool:
+            raise TraceError("TJ029", "an iterator that ends where the run says", user_line())
+        if ends:
+            raise StopIteration
+        return value
+
+
 class Drawn(Position):
     """`map(f, *parts)`: an item of each part, given to a function."""
+
+    stays_ended = False
 
     def __init__(self, interpreter: Interpreter, f: Callable[..., Any], parts: Sequence[Any]):
         super().__init__(interpreter)
@@ -183,6 +206,8 @@ class Drawn(Position):
 
 class Zipped(Position):
     """`zip(*parts, strict=strict)`."""
+
+    stays_ended = False
 
     def __init__(self, interpreter: Interpreter, parts: Sequence[Any], strict: bool) -> None:
         super().__init__(interpreter)
@@ -218,6 +243,8 @@ class Zipped(Position):
 class Enumerated(Position):
     """`enumerate(part, start)`."""
 
+    stays_ended = False
+
     def __init__(self, interpreter: Interpreter, part: Any, start: Any) -> None:
         super().__init__(interpreter)
         self.part, self.start = part, start
@@ -236,9 +263,11 @@ class Filtered(Position):
         part: Any,
         value: Callable[[Any], Any],
         takes: Callable[[Any], Any],
+        is_generator: bool = True,
     ) -> None:
         super().__init__(interpreter)
         self.part, self.value, self.takes = part, value, takes
+        self.stays_ended = is_generator
 
     def draw(self, k: int) -> Any:
         while True:
@@ -269,6 +298,8 @@ class Foreign(Position):
 class OfInstance(Position):
     """An iterator of a class of the program's own, by its `__next__`."""
 
+    stays_ended = False
+
     def __init__(self, interpreter: Interpreter, method: Any) -> None:
         super().__init__(interpreter)
         self.method = method
@@ -280,6 +311,16 @@ class OfInstance(Position):
         if any(map(_ends, leaves_of(outcome))):
             raise TraceError("TJ029", "an iterator that ends where the run says", user_line())
         return self.interpreter.settled(outcome).value
+
+
+def given_by_iter(interpreter: Any, x: Any) -> Any:
+    """What an `__iter__` of the program's own gives, which has to be an iterator."""
+    if isinstance(x, (Position, GeneratorCall)) or isinstance(x, Items) and x.once:
+        return x
+    method = special(interpreter, x, "__next__")
+    if method is not None:
+        return interpreter.allocate(OfInstance(interpreter, method))
+    raise TraceError("TJ029", f"a {type(x).__name__} that __iter__ gives", user_line())
 
 
 def _asked(interpreter: Any, method: Any) -> Any:

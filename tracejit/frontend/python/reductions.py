@@ -14,7 +14,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.containers.dicts import settled_dict
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
-from tracejit.frontend.python.positions import Filtered, iterator_over
+from tracejit.frontend.python.positions import Filtered, drawn_from
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
@@ -228,7 +228,7 @@ class Generated(NamedTuple):
 
     def generator(self) -> Any:
         """An iterator. The iterable is asked for its own at once."""
-        part = iterator_over(self.interpreter, self.iterable)
+        part = drawn_from(self.interpreter, self.interpreter.iterate(self.iterable), self.iterable)
         names: list[Any] = []
 
         def takes(item: Any) -> Any:

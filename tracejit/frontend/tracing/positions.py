@@ -24,6 +24,8 @@ class Position:
 
     #: The position of an iterator that has ended.
     ENDED = -1
+    #: Whether an iterator that has ended is not asked again.
+    stays_ended = True
 
     def __init__(self, interpreter: Any) -> None:
         self.interpreter = interpreter
@@ -54,7 +56,8 @@ class Position:
         try:
             found = self.draw(k)
         except StopIteration:
-            self.put(self.ENDED)
+            if self.stays_ended:
+                self.put(self.ENDED)
             raise
         self.put(k + 1)
         return found
