@@ -99,6 +99,14 @@ def _of_form(interpreter: Interpreter, kind: Form, x: Any) -> Any:
 def _stacked(interpreter: Interpreter, form: Element, x: Any) -> Any:
     """A list as an array. Raises TraceError for one from outside, which must stay that list."""
     assert form.inner is not None
+    if isinstance(x, Union):
+        first, second = (_stacked(interpreter, form, v) for v in (x.first, x.second))
+        chosen = interpreter.ternary(x.predicate, lambda: first, lambda: second)
+        if not isinstance(chosen, Union):
+            return chosen
+        if chosen.merged is None:
+            raise TraceError("TJ017", "a list of one of two lists grows", user_line())
+        return chosen.merged
     if id(x) in interpreter.capture.rebuilt:
         raise TraceError("TJ005", "a list from outside in one that grows", user_line())
     if is_grown(x):

@@ -18,6 +18,7 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import user_line
 
@@ -164,6 +165,8 @@ def pairs(interpreter: Interpreter, x: Any) -> dict[Any, Any]:
     """What `dict(x)` takes its items from."""
     if type(x) is dict:
         return x
+    if isinstance(x, StandIn) and issubclass(x.stands_for, dict):
+        x = interpreter.call(interpreter.attribute(x, "items"))
     if isinstance(x, GeneratorCall):
         x = interpreter.allocate(interpreter.collected(x))
     return {interpreter.key(k): v for k, v in interpreter.iterate_unpacked(x, (None, None))}

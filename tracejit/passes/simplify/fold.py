@@ -63,7 +63,8 @@ class _Folder:
             outputs = keep(builder, node)
             self.learn(outputs[0], known_constant(node))
             return outputs
-        if not node.op.pure or node.regions or node.binds:
+        # What a function gives that calls itself is known where all of it is.
+        if not node.op.pure or node.regions or node.binds or node.op.kind == "call":
             return keep(builder, node)
         results = self.evaluate(node)
         if results is not None:
