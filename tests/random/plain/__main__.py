@@ -93,8 +93,7 @@ def _reduce(
         for seed in list(verdicts)[: arguments.reduce]
         if kind and not kind.startswith(("the process died", "no answer"))
     ]
-    for task, text in run(tasks, arguments.jobs, settings):
-        verdict = failed[task.kind][task.seed]
+    for task, (text, verdict) in run(tasks, arguments.jobs, settings):
         whole = script(text, f"seed {task.seed}, {task.kind}", verdict)
         print(f"\n{'-' * 80}\n{whole}", flush=True)
         if arguments.out is not None:
