@@ -47,7 +47,11 @@ def main() -> int:
         tasks = [Task(seed) for seed in range(arguments.seed, arguments.seed + arguments.count)]
         failed: dict[str, dict[int, Verdict]] = collections.defaultdict(dict)
         for title in ("cold", "warm") if arguments.twice else ("",):
-            for seed, verdict in _search(tasks, arguments.jobs, settings, title).items():
+            found = _search(tasks, arguments.jobs, settings, title)
+            if title == "warm":
+                known = {seed for verdicts in failed.values() for seed in verdicts}
+                print("only with a warm cache: seeds", *sorted(found.keys() - known))
+            for seed, verdict in found.items():
                 failed[verdict.differs].setdefault(seed, verdict)
         _reduce(failed, arguments, dataclasses.replace(settings, cache=False))
     return 1 if failed else 0
