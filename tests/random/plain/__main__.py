@@ -47,7 +47,11 @@ def main() -> int:
         tasks = [Task(seed) for seed in range(arguments.seed, arguments.seed + arguments.count)]
         failed: dict[str, dict[int, Verdict]] = collections.defaultdict(dict)
         for title in ("cold", "warm") if arguments.twice else ("",):
-            for seed, verdict in _search(tasks, arguments.jobs, settings, title).items():
+            found = _search(tasks, arguments.jobs, settings, title)
+            if title == "warm":
+                known = {seed for verdicts in failed.values() for seed in verdicts}
+                print("only with a warm cache: seeds", *sorted(found.keys() - known))
+            for seed, verdict in found.items():
                 failed[verdict.differs].setdefault(seed, verdict)
         _reduce(failed, arguments, dataclasses.replace(settings, cache=False))
     return 1 if failed else 0
@@ -93,8 +97,7 @@ def _reduce(
         for seed in list(verdicts)[: arguments.reduce]
         if kind and not kind.startswith(("the process died", "no answer"))
     ]
-    for task, text in run(tasks, arguments.jobs, settings):
-        verdict = failed[task.kind][task.seed]
+    for task, (text, verdict) in run(tasks, arguments.jobs, settings):
         whole = script(text, f"seed {task.seed}, {task.kind}", verdict)
         print(f"\n{'-' * 80}\n{whole}", flush=True)
         if arguments.out is not None:

@@ -326,7 +326,8 @@ class Draw:
         sets = (("some", size), ("others", size), ("sizes", other), ("edges", size))
         text = []
         for how, count in sets:
-            lines, names = [], []
+            lines: list[str] = []
+            names: list[tuple[str, str]] = []
             for kind, name in parameters:
                 value = self.value(kind, how, count, [x for k, x in names if k == "l"])
                 lines.append(f"    {name} = {value}")

@@ -73,7 +73,7 @@ class Walk:
         if x is None or cls in (int, bool, str, bytes, complex, range, type(...)):
             return _ADDRESS.sub("0x", repr(x))
         if cls is float:
-            return x.hex()
+            return str(x.hex())
         if isinstance(x, enum.Enum):
             return f"{cls.__qualname__}.{x.name}"
         if isinstance(x, np.generic):
@@ -196,8 +196,8 @@ def observe(f: Callable[..., Any], arguments: list[Any], module: types.ModuleTyp
     with contextlib.redirect_stdout(printed):
         try:
             result = f(*arguments)
-        except Exception as raised:
-            error = raised.with_traceback(None)
+        except Exception as caught:
+            error = caught.with_traceback(None)
         text = _ADDRESS.sub("0x", printed.getvalue())
         parts = {"result": result, "arguments": arguments, "state": state(module)}
         walk.start(sharing=False)

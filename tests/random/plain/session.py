@@ -57,7 +57,7 @@ class _Worker:
 
 
 def run(tasks: list[Task], jobs: int, settings: Settings) -> Iterator[tuple[Task, Any]]:
-    """Each task with its verdict, or with the reduced text, as they end."""
+    """Each task with its verdict, or with the reduced text and that of it, as they end."""
     waiting = deque(tasks)
     workers = [_start(settings) for _ in range(min(jobs, len(tasks)))]
     try:
@@ -93,7 +93,7 @@ def run(tasks: list[Task], jobs: int, settings: Settings) -> Iterator[tuple[Task
                     _stop(worker)
                     workers[k] = _start(settings)
                     whole = draw(task.seed, settings.without)
-                    answer = whole if task.kind else Verdict(lost)
+                    answer = (whole, Verdict(lost)) if task.kind else Verdict(lost)
                 yield task, answer
     finally:
         for worker in workers:
@@ -154,4 +154,6 @@ def _answer(task: Task, settings: Settings) -> Any:
         finally:
             path.unlink()
 
-    return reduce(draw(task.seed, settings.without), fails, settings.seconds)
+    small = reduce(draw(task.seed, settings.without), fails, settings.seconds)
+    path = write(small, settings.folder / f"reduced_{task.seed}.py")
+    return small, check(path)
