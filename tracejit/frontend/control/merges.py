@@ -7,6 +7,7 @@ other memory. It is settled where it is used.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -375,7 +376,10 @@ class PhiBuilder:
         self.interpreter.aliases.require_current(*old)
 
         def made(outs: Sequence[Value]) -> Any:
-            new = rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
+            parts = [make(outs) for make in recipes]
+            if len(old) == 1 and issubclass(cls, tuple) and all(map(operator.is_, parts, old[0])):
+                return old[0]
+            new = rebuild(self.interpreter, cls, keys, parts)
             if has_identity(new):
                 self.interpreter.aliases.follow(new, *old)
                 for x in old:

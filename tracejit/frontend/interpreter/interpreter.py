@@ -720,6 +720,8 @@ class TraceInterpreter(_Control):
         if self.steps > _STEPS:
             what = f"more than {_STEPS} steps of Python while tracing"
             raise TraceError("TJ008", what, user_line())
+        if self.steps % 64 == 0:
+            here().require_time()
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""

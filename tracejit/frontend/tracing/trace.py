@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -47,6 +48,8 @@ __all__ = [
 _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 #: Files whose frames are no lines of the user's.
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
+#: Seconds of the processor that the trace of one call may take.
+_SECONDS = 3.0
 #: Operations that are recorded for one program, with those of attempts that were given up.
 _LIMIT = 14_000
 #: What is said where there are more.
@@ -111,6 +114,8 @@ class Trace:
         self.external: dict[int, object] = {} if parent is None else parent.external
         #: Operations recorded so far, whether they are still part of the graph or not.
         self.counter: list[int] = [0] if parent is None else parent.counter
+        #: When the trace must end, by the clock of its thread.
+        self.deadline: float = time.thread_time() + _SECONDS if parent is None else parent.deadline
         #: What was done with a line, for the report.
         self.notes: list[Note] = [] if parent is None else parent.notes
         #: Storages made outside this region that it has stored into, with what they held before.
@@ -204,6 +209,8 @@ class Trace:
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
             raise TraceError("TJ032", TOO_LONG, user_line())
+        if self.counter[0] % 64 == 0:
+            self.require_time()
         where = where or user_line()
         if (device := current_device()) and where is not None:
             where = replace(where, device=device)
@@ -245,6 +252,11 @@ class Trace:
         note = Note(kind, where or user_line(), detail)
         if note not in self.notes:
             self.notes.append(note)
+
+    def require_time(self) -> None:
+        """Raises TraceError where the trace takes longer than a compile is worth."""
+        if time.thread_time() > self.deadline:
+            raise TraceError("TJ032", f"more than {_SECONDS:g} seconds of tracing", user_line())
 
     def known(self, predicate: Value) -> bool | None:
         """What a branch around this trace says of a predicate; None where nothing is known."""
