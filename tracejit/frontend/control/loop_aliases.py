@@ -20,7 +20,7 @@ from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.union import UNBOUND, Union
 
-__all__ = ["end_labels", "note_ends"]
+__all__ = ["end_labels", "note_ends", "note_left"]
 
 #: How many ways to objects are looked at.
 _MOST_WAYS = 20_000
@@ -29,9 +29,16 @@ _MOST_WAYS = 20_000
 def note_ends(loop: Any, side: Side) -> None:
     """Finds the labels of all objects that an iteration has made and leaves in names, containers
     and objects. Raises TraceError for one that holds itself."""
-    aliases = loop.interpreter.aliases
+    live = [name for name in loop.carries if name in loop.at_head or name in loop.after]
+    note_left(loop.interpreter, side, id(loop.nested), {name: side.names[name] for name in live})
+
+
+def note_left(interpreter: Interpreter, side: Side, key: Hashable, left: dict[str, Any]) -> None:
+    """Finds the labels of all objects that a region has made and leaves in `left` and in what it
+    has changed; `key` tells the region from others. Raises TraceError for one that holds itself."""
+    aliases = interpreter.aliases
     ends: dict[int, list[Any]] = {}
-    for way, x in _ways(loop, side):
+    for way, x in _ways(interpreter, side, left):
         ends.setdefault(id(x), [x, way, 0])[2] += 1
     #: label -> the first way to an object that has it, or holds one that has it.
     first: dict[Hashable, Hashable] = {}
@@ -40,13 +47,13 @@ def note_ends(loop: Any, side: Side) -> None:
         for label in aliases.of(x) | aliases.held_by(x):
             if first.setdefault(label, way) is not way:
                 several.add(label)
-    for key, (x, way, count) in ends.items():
-        own, held = _outer(loop.interpreter, side, x)
+    for number, (x, way, count) in ends.items():
+        own, held = _outer(interpreter, side, x)
         for found, labels in ((own, aliases.of(x)), (held, aliases.held_by(x))):
-            found |= {("end", id(loop.nested), first[label]) for label in labels & several}
+            found |= {("end", key, first[label]) for label in labels & several}
         if count > 1:
-            own.add(("end", id(loop.nested), way))
-        side.labels[key] = own, held
+            own.add(("end", key, way))
+        side.labels[number] = own, held
 
 
 def end_labels(interpreter: Interpreter, side: Side, x: Any) -> tuple[set[Any], set[Any]]:
@@ -72,19 +79,17 @@ def _is_inside(interpreter: Interpreter, side: Side, x: Any) -> bool:
     return made is not None and side.region.encloses(made)
 
 
-def _ways(loop: Any, side: Side) -> Iterator[tuple[Hashable, Any]]:
-    left: list[tuple[Hashable, Any]] = []
-    for name in loop.carries:
-        if name in loop.at_head or name in loop.after:
-            left.append((("name", name), side.names[name]))
-    for key, (_, contents) in side.changed.items():
-        left.append((("object", key), contents))
+def _ways(
+    interpreter: Interpreter, side: Side, left: dict[str, Any]
+) -> Iterator[tuple[Hashable, Any]]:
+    ways: list[tuple[Hashable, Any]] = [(("name", name), x) for name, x in left.items()]
+    ways += [(("object", key), contents) for key, (_, contents) in side.changed.items()]
     count = 0
-    for way, x in left:
-        for found in _ways_in(loop.interpreter, side, way, x, ()):
+    for way, x in ways:
+        for found in _ways_in(interpreter, side, way, x, ()):
             count += 1
             if count > _MOST_WAYS:
-                raise TraceError("TJ034", "too many objects that a loop carries", user_line())
+                raise TraceError("TJ034", "too many objects that a loop leaves", user_line())
             yield found
 
 

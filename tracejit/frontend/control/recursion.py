@@ -15,6 +15,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
+from tracejit.frontend.control.loop_aliases import note_left
 from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Unlike
 from tracejit.frontend.control.loop_parts import keys_in, parts_in, with_parts
 from tracejit.frontend.control.recursion_arguments import Arguments, leaves_in
@@ -271,6 +272,7 @@ class Recursion:
 
     def _look_at(self, side: Side) -> None:
         """Widen what the last trace gives, stores and reads."""
+        note_left(self.interpreter, side, id(self), {"result": side.outcome})
         for storage in side.stored:
             if storage.value.type == TOKEN:
                 raise _refused(self.code, "it prints, or draws random numbers")

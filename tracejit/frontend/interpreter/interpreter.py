@@ -128,6 +128,7 @@ class TraceInterpreter(_Control):
         self.recursions: list[Any] = []
         self.shared: dict[int, Any] = {}
         self.aliases = Aliases()
+        self.removals: dict[int, int] = {}
         self.steps = 0
         #: Operations of Python that the trace stands for, about one for each 15 ns.
         self.operations = 0
@@ -197,6 +198,11 @@ class TraceInterpreter(_Control):
         if id(x) in self.capture.rebuilt:
             self.state.touch(x)
         self.will_mutate(x)
+
+    def will_remove(self, x: Any) -> None:
+        """As `require_mutable`, for a change that may take something out of a dict or set."""
+        self.require_mutable(x)
+        self.removals[id(x)] = self.removals.get(id(x), 0) + 1
 
     def will_mutate(self, x: Any) -> None:
         """Note that `x` changes next: a region takes back what it has changed."""
@@ -656,7 +662,7 @@ class TraceInterpreter(_Control):
                 return
             if type(x) is list and grown_lists.delete_chosen(self, x, key):
                 return
-            self.require_mutable(x)
+            self.will_remove(x)
             if type(x) is list:
                 checks.require_index(key)
             if type(x) is dict:

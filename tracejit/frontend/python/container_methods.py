@@ -106,7 +106,7 @@ def _remove(interpreter: Interpreter, x: list[Any], value: Any) -> None:
 
 
 def _clear(interpreter: Interpreter, x: Any) -> None:
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     x.clear()
 
 
@@ -136,13 +136,13 @@ def _get(interpreter: Interpreter, x: dict[Any, Any], k: Any, default: Any = Non
 
 
 def _dict_pop(interpreter: Interpreter, x: dict[Any, Any], k: Any, *default: Any) -> Any:
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     meets_key(interpreter, x, k)
     return x.pop(interpreter.key(k), *default)
 
 
 def _popitem(interpreter: Interpreter, x: dict[Any, Any]) -> Any:
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     return x.popitem()
 
 
@@ -181,7 +181,7 @@ def _view(name: str) -> Callable[..., Any]:
 
 def _set_change(name: str, each: bool) -> Callable[..., Any]:
     def run(interpreter: Interpreter, x: set[Any], *others: Any) -> Any:
-        interpreter.require_mutable(x)
+        interpreter.will_remove(x)
         for other in () if each else others:
             meets_key(interpreter, x, other)
         if name == "pop":

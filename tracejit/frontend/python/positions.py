@@ -9,6 +9,7 @@ position the run decides cannot be asked again: the function then runs eagerly.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,9 +21,10 @@ from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.positions import Position
+from tracejit.frontend.tracing.positions import LEFT, Position
 from tracejit.frontend.tracing.pytree import VIEWS
 from tracejit.frontend.tracing.raised import Raised
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray
 
@@ -51,9 +53,9 @@ def walk(interpreter: Interpreter, x: Any) -> Iterator[Any]:
     if type(x) is list:
         return _walk_list(interpreter, x)
     if type(x) is dict or type(x) in VIEWS:
-        return _walk_dict(x)
+        return _walk_dict(interpreter, x)
     if type(x) in (set, frozenset):
-        return _walk_set(x)
+        return _walk_set(interpreter, x)
     if isinstance(x, TracedArray):
         if not x.ndim:
             raise TypeError("iteration over a 0-d array")
@@ -85,27 +87,46 @@ def _element(interpreter: Interpreter, x: Any, k: int) -> Any:
     return found
 
 
-def _walk_dict(x: Any) -> Iterator[Any]:
-    held = x if type(x) is dict else x.mapping
-    keys = list(held)
+def _walk_dict(interpreter: Interpreter, x: Any) -> Iterator[Any]:
+    held = x if type(x) is dict else _unwrapped(x.mapping)
+    keys, removed = list(held), _removals(interpreter, held)
     for key in keys:
         _require_size(held, len(keys), "dictionary")
-        if key not in held:
-            raise TraceError("TJ029", "a dict that changes in a loop over it", user_line())
+        _require_kept(interpreter, held, removed)
         yield key if type(x) in (dict, VIEWS[0]) else _of_view(x, key, held[key])
     _require_size(held, len(keys), "dictionary")
+    _require_kept(interpreter, held, removed)
+
+
+def _removals(interpreter: Interpreter, held: Any) -> int:
+    """How often something may have been taken out of what is walked."""
+    return interpreter.removals.get(id(held), 0)
+
+
+def _unwrapped(proxy: Any) -> Any:
+    """The dict of a view: a mapping proxy refers to nothing else."""
+    (held,) = gc.get_referents(proxy)
+    return held
+
+
+def _require_kept(interpreter: Interpreter, held: Any, removed: int) -> None:
+    """Raises TraceError where CPython may meet a key again that was taken out and put back."""
+    if _removals(interpreter, held) != removed:
+        raise TraceError("TJ029", "a dict or set that changes in a loop over it", user_line())
 
 
 def _of_view(view: Any, key: Any, value: Any) -> Any:
     return value if type(view) is VIEWS[1] else (key, value)
 
 
-def _walk_set(x: Any) -> Iterator[Any]:
-    held = list(x)
+def _walk_set(interpreter: Interpreter, x: Any) -> Iterator[Any]:
+    held, removed = list(x), _removals(interpreter, x)
     for value in held:
         _require_size(x, len(held), "Set")
+        _require_kept(interpreter, x, removed)
         yield value
     _require_size(x, len(held), "Set")
+    _require_kept(interpreter, x, removed)
 
 
 def _require_size(x: Any, n: int, name: str) -> None:
@@ -155,8 +176,9 @@ class _Keyed(Position):
 
     def __init__(self, interpreter: Interpreter, x: Any, backwards: bool = False) -> None:
         super().__init__(interpreter)
-        self.walked = x.mapping if type(x) in VIEWS else x
+        self.walked = _unwrapped(x.mapping) if type(x) in VIEWS else x
         self.view = x if type(x) in VIEWS else None
+        self.removed = _removals(interpreter, self.walked)
         self.keys = list(self.walked)
         if backwards:
             self.keys.reverse()
@@ -164,11 +186,10 @@ class _Keyed(Position):
     def draw(self, k: int) -> Any:
         name = "Set" if isinstance(self.walked, (set, frozenset)) else "dictionary"
         _require_size(self.walked, len(self.keys), name)
+        _require_kept(self.interpreter, self.walked, self.removed)
         if k >= len(self.keys):
             raise StopIteration
         key = self.keys[k]
-        if key not in self.walked:
-            raise TraceError("TJ029", "a dict that changes in a loop over it", user_line())
         if self.view is None or type(self.view) is VIEWS[0]:
             return key
         return _of_view(self.view, key, self.walked[key])
@@ -368,6 +389,8 @@ def drawn_from(interpreter: Interpreter, items: Iterator[Any], x: Any) -> Any:
         made = _Keyed(interpreter, x)
     else:
         made = Foreign(interpreter, items)
+        # A deque looks whether it has changed, even where it has ended.
+        made.ended = LEFT if isinstance(x, StandIn) else made.ENDED
     return interpreter.allocate(made)
 
 

@@ -32,6 +32,8 @@ class Interpreter(Protocol):
     local_generators: dict[int, Any]
     #: id -> lists that others hold by value.
     shared: dict[int, Any]
+    #: id -> how often something may have been taken out of a dict or set.
+    removals: dict[int, int]
     #: Which objects of the trace may be one, a `tracing.aliases.Aliases`.
     aliases: Any
     #: The loops that are being rolled, the innermost last.
@@ -66,6 +68,9 @@ class Interpreter(Protocol):
 
     def require_mutable(self, x: Any) -> None:
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
+
+    def will_remove(self, x: Any) -> None:
+        """As `require_mutable`, for a change that may take something out of a dict or set."""
 
     def will_mutate(self, x: Any) -> None:
         """Note that `x`, made inside, changes next."""

@@ -30,6 +30,8 @@ class Position:
     def __init__(self, interpreter: Any) -> None:
         self.interpreter = interpreter
         self.position: Any = 0
+        #: Where it stands when it has ended.
+        self.ended: Any = self.ENDED
 
     def draw(self, k: int) -> Any:
         """Item number `k`, the next one. Raises StopIteration where there is none."""
@@ -57,7 +59,7 @@ class Position:
             found = self.draw(k)
         except StopIteration:
             if self.stays_ended:
-                self.put(self.ENDED)
+                self.put(self.ended)
             raise
         self.put(k + 1)
         return found
