@@ -135,7 +135,7 @@ class Walk:
             return f"generator {x.__name__}({self.drained(x)})"
         if isinstance(x, types.FunctionType):
             cells = [c.cell_contents for c in x.__closure__ or () if c != types.CellType()]
-            return f"function {x.__name__}({self.items(cells)}, {self.text(x.__defaults__)})"
+            return f"function {x.__name__}({self.items(cells)}, {self.items(x.__defaults__ or ())})"
         if isinstance(x, types.MethodType):
             return f"method {x.__name__} of {self.text(x.__self__)}"
         if isinstance(x, BaseException):
@@ -173,7 +173,8 @@ def state(module: types.ModuleType) -> dict[str, Any]:
             continue
         if isinstance(value, types.FunctionType):
             if value.__module__ == module.__name__ and value.__defaults__:
-                found[name] = value.__defaults__
+                # The tuple itself may be a constant of some code.
+                found[name] = list(value.__defaults__)
         elif isinstance(value, type):
             if value.__module__ == module.__name__ and not issubclass(value, (enum.Enum, tuple)):
                 for key, inner in vars(value).items():
