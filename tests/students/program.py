@@ -98,7 +98,7 @@ def picture(x: Any, seen: dict[int, Any] | None = None) -> Any:
         return type(x), repr(x)  # repr tells -0.0 from 0.0, and NaN is NaN
     if isinstance(x, _NAMED):
         return type(x), x.__qualname__
-    if x == () and type(x) is tuple:
+    if type(x) is tuple and not x:
         return tuple, []
     if id(x) in seen:
         return "again", seen[id(x)][0]
