@@ -73,7 +73,7 @@ class DeviceNode(NativeNode):
         device = self.device()
         self._moved = Moved(device)
         with entered(device):
-            device.set_stream(self._moved.stream())
+            device.stream = self._moved.stream()
             return super().__call__(inputs, sizes)
 
     def kernel_result(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> Any:

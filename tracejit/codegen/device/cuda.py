@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import importlib.util
 from collections.abc import Iterator, Mapping
@@ -78,9 +79,20 @@ class CudaDevice:
         kept = _Constant(self, array)
         return kept.address, kept
 
-    def set_stream(self, stream: int) -> None:
-        """Have the programs that begin from now on run on this stream."""
+    @property
+    def stream(self) -> int:
+        """The stream of the present call."""
+        return self._stream.value
+
+    @stream.setter
+    def stream(self, stream: int) -> None:
         self._stream.value = stream
+
+    def for_calls(self) -> CudaDevice:
+        """The same device with a stream of its own."""
+        made = copy.copy(self)
+        made._stream = ctypes.c_uint64(0)
+        return made
 
     def stream_cell(self) -> int:
         return ctypes.addressof(self._stream)
@@ -88,32 +100,36 @@ class CudaDevice:
     # Memory -------------------------------------------------------------------------------------
 
     def alloc(self, size: int) -> int:
-        """The address of fresh memory. Raises MemoryError."""
-        return self.driver.alloc(size)
+        """The address of fresh memory, for work on the stream. Raises MemoryError."""
+        return self.driver.alloc(size, self.stream)
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Give memory back that no work in flight uses."""
         self.driver.free(address)
+
+    def wait(self) -> None:
+        """Wait until the stream has done its work."""
+        self.driver.wait(self.stream)
 
     def to_host(self, address: int, size: int) -> np.ndarray[Any, Any]:
         """A copy of bytes of the device."""
         out = np.empty(size, np.uint8)
-        self.driver.to_host(out, address, self._stream.value)
+        self.driver.to_host(out, address, self.stream)
         return out
 
     def to_device(self, address: int, data: np.ndarray[Any, Any]) -> None:
         """Overwrite bytes of the device."""
-        self.driver.to_device(address, data, self._stream.value)
+        self.driver.to_device(address, data, self.stream)
 
     # Routines -----------------------------------------------------------------------------------
 
     @contextmanager
     def working(self) -> Iterator[Any]:
-        """CuPy, on the present stream; a singular matrix is an error."""
+        """CuPy, on the stream of the call; a singular matrix is an error."""
         import cupy
         import cupyx
 
-        with cupy.cuda.ExternalStream(self._stream.value), cupyx.errstate(linalg="raise"):
+        with cupy.cuda.ExternalStream(self.stream), cupyx.errstate(linalg="raise"):
             yield cupy
 
     def array(
