@@ -24,6 +24,16 @@ _KERNEL = "kernel"
 _WAVES = 16
 
 
+class _Stream:
+    """A stream of somebody else's, by the protocol that CuPy takes streams by."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
 class _Constant:
     """A copy of an array on the device, there for as long as this lives."""
 
@@ -52,6 +62,9 @@ class CudaDevice:
         self._stream = ctypes.c_uint64(0)
         self._lock = short_lock()
         self._functions: dict[bytes, int] = {}
+        #: CuPy's objects for streams, by their handles. They stay: one that is collected may
+        #: destroy its stream, which is not ours, and a handle that comes back means the same.
+        self._cupy_streams: dict[int, Any] = {}
 
     def enter(self) -> int | None:
         """Have this thread work on the device; what `leave` is to be given."""
@@ -129,8 +142,22 @@ class CudaDevice:
         import cupy
         import cupyx
 
-        with cupy.cuda.ExternalStream(self.stream), cupyx.errstate(linalg="raise"):
+        stream = cupy.cuda.get_current_stream()
+        if stream.ptr != self.stream:
+            stream = self._cupy_stream(cupy.cuda)
+        with stream, cupyx.errstate(linalg="raise"):
             yield cupy
+
+    def _cupy_stream(self, cuda: Any) -> Any:
+        """CuPy's object for the stream of the call."""
+        handle = self.stream
+        with self._lock:
+            if handle not in self._cupy_streams:
+                # CuPy 14 deprecates the other one.
+                made = getattr(cuda.Stream, "from_external", None)
+                external = cuda.ExternalStream(handle) if made is None else made(_Stream(handle))
+                self._cupy_streams[handle] = external
+            return self._cupy_streams[handle]
 
     def array(
         self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any
