@@ -135,6 +135,9 @@ class NativeNode:
     def _result(self, x: Any) -> Any:
         return x
 
+    #: Whether positions that sort have NumPy's order of equal elements where any order would do.
+    keeps_order = True
+
     def allowed(self, op: Op, bound: dict[str, Any]) -> dict[str, Any]:
         """The bound of `assert_same` for results of this code, from the op's own."""
         return bound

@@ -24,7 +24,12 @@ from tests.codegen.cuda.scalar_cases import (
 )
 from tests.support.native_kernels import Array, same_bits
 from tracejit.codegen.cuda.compile import compile_ptx
-from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, SOURCES, VECTORS
+from tracejit.codegen.cuda.device_functions import (
+    INSTRUCTIONS,
+    SOURCES,
+    SOURCES_OF_DOUBLES,
+    VECTORS,
+)
 from tracejit.codegen.cuda.numba_target import numba_namespace
 from tracejit.codegen.cuda.python_builder import printed
 from tracejit.codegen.vector_math.define import PARTS
@@ -37,7 +42,9 @@ llvm: Any = pytest.importorskip("llvmlite.binding", reason="llvmlite is not inst
 
 _CASES = {f"{fn}-{'-'.join(dtypes)}-{dtype}": (fn, dtypes, dtype) for fn, dtypes, dtype in cases()}
 _SOURCES = [
-    name for name, (fn, dtypes, _) in _CASES.items() if fn in SOURCES and dtypes[0] in FLOATS
+    name
+    for name, (fn, dtypes, _) in _CASES.items()
+    if (fn in SOURCES and dtypes[0] in FLOATS) or (fn in SOURCES_OF_DOUBLES and dtypes[0] == "f64")
 ]
 _EXACT = [name for name, case in _CASES.items() if exact(case)]
 
@@ -160,8 +167,29 @@ def test_functions_in_source_have_the_bits_of_the_definition_on_this_machine(nam
     if case[0] in PARTS:
         want = simulated(case, operands)
     else:
-        want = evaluate(case[0], *operands, fma=True)
+        want = evaluate(SOURCES_OF_DOUBLES.get(case[0], case[0]), *operands, fma=True)
     assert same_bits(_run_here(case, operands), want)
+
+
+@pytest.mark.parametrize("fn", SOURCES_OF_DOUBLES)
+def test_the_largest_sizes_are_finite(fn: str) -> None:
+    largest = np.finfo(np.float64).max
+    case = fn, ("f64", "f64"), "f64"
+    found = _run_here(case, [np.array([largest, -largest, 0.0]), np.array([3.0, 0.0, -largest])])
+    assert found.tolist() == [largest] * 3
+
+
+@pytest.mark.parametrize(("dtype", "suffix"), [("f64", ""), ("f32", "f")])
+def test_inverse_error_functions_have_the_zeros_of_scipy(dtype: str, suffix: str) -> None:
+    kind = {"f64": ctypes.c_double, "f32": ctypes.c_float}[dtype]
+    library = {"erfinv": lambda x: x, "erfcinv": lambda x: 1 - x}
+    made = {name: ctypes.CFUNCTYPE(kind, kind)(f) for name, f in library.items()}
+    for name, f in made.items():
+        llvm.add_symbol(f"__nv_{name}{suffix}", ctypes.cast(f, ctypes.c_void_p).value)
+    x = np.array([0.0, -0.0, 0.25], DTYPES[dtype])
+    for fn, given, want in (("erfinv", x, abs(x)), ("erfcinv", 1 - x, x * [-1, 1, 1])):
+        got = _run_here((fn, (dtype,), dtype), [given])
+        assert same_bits(got, want.astype(got.dtype))
 
 
 _VECTORS = [

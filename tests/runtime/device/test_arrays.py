@@ -29,8 +29,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLibrary]:
     """The libraries, and a driver of one device."""
     made = FakeLibrary()
     known = CudaDriver(made)
-    for module in (arrays, libraries):
-        monkeypatch.setattr(module, "driver", lambda: known)
+    monkeypatch.setattr(libraries, "driver", lambda: known)
     caches = (
         libraries.cupy_library,
         libraries.numba_library,
@@ -499,3 +498,4 @@ def test_other_streams_are_waited_for(library: FakeLibrary) -> None:
     known = [a for a in given if a is not None]
     wait_for_others(known, 4)
     assert sorted(library.named("cuStreamSynchronize")) == [(0,), (8,)]
+    assert library.current  # this thread had worked on no device

@@ -104,18 +104,19 @@ def compile_ptx(
     args = tuple(_parameter(numba.types, kind) for kind in signature)
     file = f"<tracejit kernel {name} {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
     names = {"cuda": numba.cuda, **namespace, "__name__": "tracejit_kernels"}
-    # Numba and tracebacks find lines of the source there.
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     exec(compile(source, file, "exec"), names)
-    try:
-        ptx = _compiled(numba, names[name], args, cc)
-    except numba.NoLibrary as e:
-        raise DeviceError(f"a library of CUDA's compiler is missing: {e}; {_INSTALL}") from e
-    except Exception as e:
-        lines = [f"{n} {line}" for n, line in enumerate(source.splitlines(), 1)]
-        e.add_note("\n".join([f"kernel {name}:", *lines]))
-        raise
-    del linecache.cache[file]
+    with numba.lock:
+        # Numba and tracebacks find lines of the source there; threads may compile the same source.
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+        try:
+            ptx = _compiled(numba, names[name], args, cc)
+        except numba.NoLibrary as e:
+            raise DeviceError(f"a library of CUDA's compiler is missing: {e}; {_INSTALL}") from e
+        except Exception as e:
+            lines = [f"{n} {line}" for n, line in enumerate(source.splitlines(), 1)]
+            e.add_note("\n".join([f"kernel {name}:", *lines]))
+            raise
+        del linecache.cache[file]
     (mangled,) = _ENTRY.findall(ptx)
     return re.sub(rf"\b{re.escape(mangled)}(?=\b|_param_)", name, ptx)
 
@@ -130,16 +131,15 @@ def _parameter(types: Any, kind: str) -> Any:
 
 
 def _compiled(numba: Any, f: Any, args: tuple[Any, ...], cc: tuple[int, int]) -> str:
-    """What `cuda.compile_ptx` does, without contraction."""
+    """What `cuda.compile_ptx` does, without contraction, under Numba's lock."""
     compiler = numba.compiler
-    with numba.lock:
-        done = compiler.compile_cuda(
-            f, numba.types.void, args, nvvm_options={"opt": 3, "fma": False}, cc=cc
-        )
-        library, entry = done.library, done.fndesc.llvm_func_name
-        library._entry_name = entry
-        compiler.kernel_fixup(library.get_function(entry), False)
-        ptx: str = library.get_asm_str(cc=cc)
+    done = compiler.compile_cuda(
+        f, numba.types.void, args, nvvm_options={"opt": 3, "fma": False}, cc=cc
+    )
+    library, entry = done.library, done.fndesc.llvm_func_name
+    library._entry_name = entry
+    compiler.kernel_fixup(library.get_function(entry), False)
+    ptx: str = library.get_asm_str(cc=cc)
     return ptx
 
 

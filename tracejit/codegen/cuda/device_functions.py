@@ -15,7 +15,9 @@ from tracejit.codegen.cuda.python_lanes import type_name
 from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 
-__all__ = ["INSTRUCTIONS", "LIBRARY", "SOURCES", "TYPES", "VECTORS", "source"]
+__all__ = [
+    *("INSTRUCTIONS", "LIBRARY", "SOURCES", "SOURCES_OF_DOUBLES", "TYPES", "VECTORS", "source"),
+]
 
 #: Types, by the names that source has for them: dtypes. A float16 is in memory alone.
 TYPES: dict[str, str] = {
@@ -52,6 +54,10 @@ LIBRARY: dict[str, str] = {
     "power": "pow",
     **{f"libm_{name}": name for name in C_FUNCTIONS},
 }
+
+#: Functions whose results for float64 come from source, by the source's name: near the end of the
+#: range the library's hypot is infinite where the root is not.
+SOURCES_OF_DOUBLES: dict[str, str] = {"hypot": "hypot", "libm_hypot": "hypot"}
 
 _INTEGER_POWER = """\
 def function(x, exponent):

@@ -20,6 +20,7 @@ from tracejit.codegen.cuda.device_functions import (
     INSTRUCTIONS,
     LIBRARY,
     SOURCES,
+    SOURCES_OF_DOUBLES,
     TYPES,
     result_dtype,
     source,
@@ -142,14 +143,28 @@ class _Numba:
 
     # Functions ----------------------------------------------------------------------------------
 
-    def _library(self, stem: str, count: int) -> Any:
+    def _library(self, name: str, stem: str, count: int) -> Any:
+        """A function of libdevice; SciPy's sign of zero, and float64 from source where it is so."""
+        written = SOURCES_OF_DOUBLES.get(name)
+        of_doubles = None if written is None else self._from_source(written)
+
         def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+            single = sig.return_type == self.types.float32
+            if of_doubles is not None and not single:
+                return of_doubles(context, builder, sig, args)
             kind = context.get_value_type(sig.return_type)
-            suffix = "f" if sig.return_type == self.types.float32 else ""
             function = self.cgutils.get_or_insert_function(
-                builder.module, self.ir.FunctionType(kind, [kind] * count), f"__nv_{stem}{suffix}"
+                builder.module,
+                self.ir.FunctionType(kind, [kind] * count),
+                f"__nv_{stem}{'f' * single}",
             )
-            return builder.call(function, args)
+            result = builder.call(function, args)
+            if name == "erfinv":
+                return builder.fadd(result, self.ir.Constant(kind, 0.0))
+            if name == "erfcinv":
+                at_one = builder.fcmp_ordered("==", args[0], self.ir.Constant(kind, 1.0))
+                return builder.select(at_one, self.ir.Constant(kind, -0.0), result)
+            return result
 
         return self.intrinsic(count, self._same, codegen)
 
@@ -161,14 +176,21 @@ class _Numba:
         builder.call(function, [handle, builder.zext(holds, i32)])
         return context.get_dummy_value()
 
+    def _dtypes(self, kinds: Sequence[Any]) -> tuple[str, ...]:
+        return tuple(self.dtype_of[kind] for kind in kinds)
+
     def _in_source(self, name: str, count: int) -> Any:
+        def result(*kinds: Any) -> Any:
+            return self.type_of[result_dtype(name, self._dtypes(kinds))]
+
+        return self.intrinsic(count, result, self._from_source(name))
+
+    def _from_source(self, name: str) -> _Codegen:
+        """Calls of a function in source, compiled once for each types of arguments."""
         made: dict[tuple[str, ...], Any] = {}
 
-        def dtypes(kinds: Sequence[Any]) -> tuple[str, ...]:
-            return tuple(self.dtype_of[kind] for kind in kinds)
-
         def codegen(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-            key = dtypes(sig.args)
+            key = self._dtypes(sig.args)
             if key not in made:
                 definition = source(name, key)
                 space = dict(self.space)
@@ -178,10 +200,7 @@ class _Numba:
                 made[key] = space["function"]
             return context.compile_internal(builder, made[key], sig, args)
 
-        def result(*kinds: Any) -> Any:
-            return self.type_of[result_dtype(name, dtypes(kinds))]
-
-        return self.intrinsic(count, result, codegen)
+        return codegen
 
     def _table(self, entries: tuple[int, ...], size: int) -> Any:
         """A function of an index: the entry, from constant memory."""
@@ -226,7 +245,7 @@ class _Numba:
             functions[name] = self._atomic(name.removeprefix("atomic_"))
         functions |= vector_functions(self)
         for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
-            functions[name] = self._library(stem, _arity(name))
+            functions[name] = self._library(name, stem, _arity(name))
         for name in SOURCES:
             functions[name] = self._in_source(name, _arity(name))
         return {

@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.cuda.device_functions import INSTRUCTIONS, LIBRARY, SOURCES, VECTORS, source
+from tracejit.codegen.cuda.device_functions import (
+    INSTRUCTIONS,
+    LIBRARY,
+    SOURCES,
+    SOURCES_OF_DOUBLES,
+    VECTORS,
+    source,
+)
 from tracejit.codegen.cuda.device_functions import TYPES as TYPE_NAMES
 from tracejit.codegen.cuda.python_builder import Printed
 from tracejit.codegen.scalar.math import C_FUNCTIONS
@@ -143,6 +150,10 @@ def _ufunc(name: str) -> _Function:
     return call
 
 
+def _of_doubles(written: _Function, other: _Function) -> _Function:
+    return lambda *args: (written if args[0].itemsize == 8 else other)(*args)
+
+
 @once
 def _namespace() -> dict[str, Any]:
     functions: dict[str, _Function] = {
@@ -179,6 +190,8 @@ def _namespace() -> dict[str, Any]:
     functions["power"] = lambda x, y: type(x)(power(x, y))
     functions |= {f"libm_{name}": _libm(name) for name in C_FUNCTIONS}
     functions |= {name: _in_source(name) for name in SOURCES}
+    for name, written in SOURCES_OF_DOUBLES.items():
+        functions[name] = _of_doubles(_in_source(written), functions[name])
     return {
         **{name: getattr(np, name) for name in TYPE_NAMES},
         "bool_": np.bool_,

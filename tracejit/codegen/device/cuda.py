@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import importlib.util
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,16 @@ __all__ = ["CudaDevice", "cuda_device"]
 _KERNEL = "kernel"
 #: Blocks of a launch for each multiprocessor: enough to hide latencies, few enough to add up.
 _WAVES = 16
+
+
+class _Stream:
+    """A stream of somebody else's, by the protocol that CuPy takes streams by."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
 
 
 class _Constant:
@@ -51,6 +62,9 @@ class CudaDevice:
         self._stream = ctypes.c_uint64(0)
         self._lock = short_lock()
         self._functions: dict[bytes, int] = {}
+        #: CuPy's objects for streams, by their handles. They stay: one that is collected may
+        #: destroy its stream, which is not ours, and a handle that comes back means the same.
+        self._cupy_streams: dict[int, Any] = {}
 
     def enter(self) -> int | None:
         """Have this thread work on the device; what `leave` is to be given."""
@@ -78,9 +92,20 @@ class CudaDevice:
         kept = _Constant(self, array)
         return kept.address, kept
 
-    def set_stream(self, stream: int) -> None:
-        """Have the programs that begin from now on run on this stream."""
+    @property
+    def stream(self) -> int:
+        """The stream of the present call."""
+        return self._stream.value
+
+    @stream.setter
+    def stream(self, stream: int) -> None:
         self._stream.value = stream
+
+    def for_calls(self) -> CudaDevice:
+        """The same device with a stream of its own."""
+        made = copy.copy(self)
+        made._stream = ctypes.c_uint64(0)
+        return made
 
     def stream_cell(self) -> int:
         return ctypes.addressof(self._stream)
@@ -88,33 +113,51 @@ class CudaDevice:
     # Memory -------------------------------------------------------------------------------------
 
     def alloc(self, size: int) -> int:
-        """The address of fresh memory. Raises MemoryError."""
-        return self.driver.alloc(size)
+        """The address of fresh memory, for work on the stream. Raises MemoryError."""
+        return self.driver.alloc(size, self.stream)
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Give memory back that no work in flight uses."""
         self.driver.free(address)
+
+    def wait(self) -> None:
+        """Wait until the stream has done its work."""
+        self.driver.wait(self.stream)
 
     def to_host(self, address: int, size: int) -> np.ndarray[Any, Any]:
         """A copy of bytes of the device."""
         out = np.empty(size, np.uint8)
-        self.driver.to_host(out, address, self._stream.value)
+        self.driver.to_host(out, address, self.stream)
         return out
 
     def to_device(self, address: int, data: np.ndarray[Any, Any]) -> None:
         """Overwrite bytes of the device."""
-        self.driver.to_device(address, data, self._stream.value)
+        self.driver.to_device(address, data, self.stream)
 
     # Routines -----------------------------------------------------------------------------------
 
     @contextmanager
     def working(self) -> Iterator[Any]:
-        """CuPy, on the present stream; a singular matrix is an error."""
+        """CuPy, on the stream of the call; a singular matrix is an error."""
         import cupy
         import cupyx
 
-        with cupy.cuda.ExternalStream(self._stream.value), cupyx.errstate(linalg="raise"):
+        stream = cupy.cuda.get_current_stream()
+        if stream.ptr != self.stream:
+            stream = self._cupy_stream(cupy.cuda)
+        with stream, cupyx.errstate(linalg="raise"):
             yield cupy
+
+    def _cupy_stream(self, cuda: Any) -> Any:
+        """CuPy's object for the stream of the call."""
+        handle = self.stream
+        with self._lock:
+            if handle not in self._cupy_streams:
+                # CuPy 14 deprecates the other one.
+                made = getattr(cuda.Stream, "from_external", None)
+                external = cuda.ExternalStream(handle) if made is None else made(_Stream(handle))
+                self._cupy_streams[handle] = external
+            return self._cupy_streams[handle]
 
     def array(
         self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any

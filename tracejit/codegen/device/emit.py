@@ -3,8 +3,8 @@
     i32 program(ptr in, ptr out)
 
 Data pointers in `in` are addresses of the device, and the program makes all arrays of its results
-itself, by Python. A word beside it holds the stream that it runs on. It returns when all is
-launched; where the graph has indices to check it waits for the end.
+itself, by Python. A word of its function's calls holds the stream that it runs on. It returns when
+all is launched; where the graph has indices to check it waits for the end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Calls of a device's libraries: products, solves, factors, sorts, transforms.
 
 A program calls Python, which gives the package (CuPy on a GPU) arrays over the program's own
-memory, on its stream, and copies the result to where it belongs. An exception, such as that of a
-singular matrix, has the call repeated on the host, which raises it.
+memory, on its stream, and copies the result to where it belongs. LinAlgError, as for a singular
+matrix, and ValueError have the call repeated on the host, which raises the user's own error. Every
+other exception reaches the user.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from numpy import ndindex
+from numpy import broadcast_shapes, ndindex
+from numpy.linalg import LinAlgError
 
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
@@ -46,7 +48,7 @@ def _triangular(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[An
     t = xp.tril(a, -attrs["unit"]) if attrs["lower"] else xp.triu(a, attrs["unit"])
     t = t + xp.eye(a.shape[-1], dtype=a.dtype) if attrs["unit"] else t
     t = xp.swapaxes(t, -1, -2) if attrs["trans"] else t
-    return (xp.linalg.solve(xp.conj(t) if attrs["trans"] == 2 else t, b),)
+    return (_solved(xp, xp.conj(t) if attrs["trans"] == 2 else t, b),)
 
 
 def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
@@ -60,7 +62,21 @@ def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any
 
 
 def _factored_solve(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    return (xp.linalg.solve(xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
+    return (_solved(xp, xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
+
+
+def _solved(xp: Any, a: Any, b: Any) -> Any:
+    """The x with a @ x = b, for stacks that are broadcast to each other, which CuPy does not do."""
+    if b.ndim == 1:
+        return _solved(xp, a, b[:, None])[..., 0]
+    stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (xp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b))
+    if 0 in a.shape:
+        return xp.empty(b.shape, b.dtype)
+    if b.shape[-1] == 0:
+        # CuPy divides by the number of columns; a singular matrix is an error all the same.
+        return xp.linalg.solve(a, a)[..., :0]
+    return xp.linalg.solve(a, b)
 
 
 def _contract(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
@@ -93,7 +109,7 @@ _ROUTINES: dict[str, Routine] = {
     "contract": _contract,
     "matmul": lambda xp, x, attrs: (xp.matmul(*x),),
     "matmul_both": lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])),
-    "solve": lambda xp, x, attrs: (xp.linalg.solve(*x),),
+    "solve": lambda xp, x, attrs: (_solved(xp, *x),),
     "lu_factor": _lu_factor,
     "factored_solve": _factored_solve,
     "factored_inverse": lambda xp, x, attrs: (xp.swapaxes(xp.linalg.inv(x[0]), -1, -2),),
@@ -109,6 +125,8 @@ _ROUTINES: dict[str, Routine] = {
 }
 #: Modules of NumPy whose functions are taken by name.
 _TRANSFORMS = "numpy.fft:"
+#: Arguments of such functions before `out`, which CuPy's do not have.
+_MOST = 4
 
 
 def routine_of(node: Node) -> Routine | None:
@@ -118,6 +136,8 @@ def routine_of(node: Node) -> Routine | None:
         return found
     name = str(node.attrs["function"])
     if not name.startswith(_TRANSFORMS) or node.attrs["result"] != ("operand", 0):
+        return None
+    if len(node.attrs["arguments"]) > _MOST or "out" in dict(node.attrs["keywords"]):
         return None
 
     def transform(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
@@ -162,8 +182,7 @@ class _Site:
                     if out.shape != result.shape:
                         return BAIL
                     out[...] = result
-        except Exception:
-            # The repetition on the host raises the user's own error.
+        except (LinAlgError, ValueError):
             return BAIL
         return DONE
 

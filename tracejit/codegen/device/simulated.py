@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -62,9 +63,23 @@ class SimulatedDevice:
         kept = _Constant(self.driver, array)
         return kept.address, kept
 
-    def set_stream(self, stream: int) -> None:
-        """Have the programs that begin from now on run on this stream."""
+    @property
+    def stream(self) -> int:
+        """The stream of the present call."""
+        return self._stream.value
+
+    @stream.setter
+    def stream(self, stream: int) -> None:
         self._stream.value = stream
+
+    def for_calls(self) -> SimulatedDevice:
+        """The same device with a stream of its own."""
+        made = copy.copy(self)
+        made._stream = ctypes.c_uint64(0)
+        return made
+
+    def wait(self) -> None:
+        """All work is done when it is asked for."""
 
     def stream_cell(self) -> int:
         return ctypes.addressof(self._stream)

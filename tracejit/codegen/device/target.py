@@ -52,7 +52,7 @@ class Device(Protocol):
     has_graphs: bool
 
     def working(self) -> AbstractContextManager[Any]:
-        """Around calls of the device's array package, which it gives, on the present stream."""
+        """Around calls of the device's array package, which it gives, on the stream."""
         ...
 
     def array(
@@ -65,12 +65,19 @@ class Device(Protocol):
         """Raise what a driver's function that gave this status means."""
         ...
 
-    def set_stream(self, stream: int) -> None:
-        """Have the programs that begin from now on run on this stream."""
+    #: The stream of the present call, for one call at a time: see `for_calls`.
+    stream: int
+
+    def for_calls(self) -> Device:
+        """The same device with a stream of its own, for calls that wait for each other.
+
+        A stream may be gone when its caller's call has ended, so that calls beside each other must
+        not see each other's.
+        """
         ...
 
     def stream_cell(self) -> int:
-        """The address of the word that holds the stream of the present call."""
+        """The address of the word that holds the stream, which programs load when they begin."""
         ...
 
 

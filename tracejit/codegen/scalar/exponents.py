@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from tracejit.codegen.llvm.lanes import (
     Lanes,
     bits,
@@ -27,6 +29,10 @@ __all__ = [
     "spacing",
     "to_bits",
 ]
+
+
+#: True if NumPy's nextafter of equal halves is the first one, as before 2.5; else it is the other.
+_FIRST_OF_HALVES = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
 
 
 def _integer(dtype: str) -> str:
@@ -95,7 +101,7 @@ def spacing(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 
 def nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    """The next number towards another; of equal ones the other, of halves the first."""
+    """The next number towards another; of equal ones the other, of halves what NumPy gives."""
     (x, y), kind = a, _integer(r)
     one, zero = s.const(1, kind), s.const(0.0, r)
     # Away from zero the magnitude, and so the bits, grow by one.
@@ -104,7 +110,9 @@ def nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     moved = from_bits(s, r, s.op("add", kind, to_bits(s, r, x), step))
     tiny = s.intrinsic("copysign", r, from_bits(s, r, one), y)
     moved = s.select(s.compare("oeq", r, x, zero), r, tiny, moved)
-    moved = s.select(s.compare("oeq", r, x, y), r, x if r == "f16" else y, moved)
+    moved = s.select(
+        s.compare("oeq", r, x, y), r, x if r == "f16" and _FIRST_OF_HALVES else y, moved
+    )
     nan = s.op("fadd", r, x, y)
     return s.select(s.compare("uno", r, x, y), r, nan, moved)
 

@@ -330,7 +330,8 @@ def _arccos_parts(a: Expr, b: Expr, is_wide: bool) -> Pair:
 
 def _arccos(a: Expr, b: Expr, is_wide: bool) -> Pair:
     angle, size = _arccos_parts(a, b, is_wide)
-    return angle, _f("copysign", size, _f("negative", b))
+    # In this order, since a GPU does not keep the sign of a NaN where it negates one.
+    return angle, _f("negative", _f("copysign", size, b))
 
 
 def _arccosh(a: Expr, b: Expr, is_wide: bool) -> Pair:

@@ -12,10 +12,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.codegen.cuda.driver import driver
 from tracejit.errors import DeviceError
 from tracejit.runtime.device.interfaces import read_dlpack, read_interface
-from tracejit.runtime.device.libraries import ArrayLibrary, DeviceArray, cupy_library, numba_library
+from tracejit.runtime.device.libraries import (
+    ArrayLibrary,
+    DeviceArray,
+    cupy_library,
+    numba_library,
+    on_device,
+)
 from tracejit.runtime.device.torch_arrays import torch_library
 
 __all__ = ["DeviceArray", "ArrayLibrary", "common_library", "find", "wait_for_others"]
@@ -95,5 +100,9 @@ def wait_for_others(arrays: Sequence[DeviceArray], stream: int) -> None:
     Raises CudaError for what failed on them.
     """
     ready = {(a.library, a.stream): a.library.ready_on(a) for a in arrays}
-    for other in {s for s in ready.values() if s is not None and s != stream}:
-        driver().wait(other)
+    others = {s for s in ready.values() if s is not None and s != stream}
+    if others:
+        # A thread that has not worked on the device yet has no context.
+        with on_device(arrays[0].ordinal) as cuda:
+            for other in others:
+                cuda.wait(other)

@@ -24,7 +24,7 @@ __all__ = ["DeviceCalls", "OnHost"]
 
 
 class DeviceCalls:
-    """The calls of one function on one device.
+    """The calls of one function on one device, one at a time.
 
     `make(calls, part)` gives a compiled form of the function for the device, whose eager runs are
     those of `part`; `host` is the one for the host.
@@ -52,16 +52,19 @@ class DeviceCalls:
         with self._lock:
             outer = self._library, self._dressed, self._given
             self._library, self._dressed, self._given = library, dressed, (args, kwargs)
-            before = self.device.enter()
+            before, stream = self.device.enter(), self.device.stream
             try:
-                self.device.set_stream(library.stream())
+                self.device.stream = library.stream()
                 return _undressed(self.function(*given, **named), dressed)
             finally:
                 self._library, self._dressed, self._given = outer
-                moved = dressed.moved
-                if moved is not None:
-                    moved.end(self._stores())
-                self.device.leave(before)
+                try:
+                    moved = dressed.moved
+                    if moved is not None:
+                        moved.end(self._stores())
+                finally:
+                    self.device.stream = stream
+                    self.device.leave(before)
 
     def _stores(self) -> bool:
         """Whether some program may store into arrays that it is given."""

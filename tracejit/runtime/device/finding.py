@@ -53,7 +53,8 @@ def _calls(jitted: Any, device: Any) -> DeviceCalls:
         # What is said of a run there is said by the function for the device.
         host = type(jitted)(function, options.of_part(), report=jitted._report)
         host._fallbacks.silence()
-        known[device] = DeviceCalls(device, make, host)
+        # Threads whose first calls meet agree on one.
+        known.setdefault(device, DeviceCalls(device.for_calls(), make, host))
     return known[device]
 
 

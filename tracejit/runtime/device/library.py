@@ -232,6 +232,9 @@ class Moved(Library):
 
     def end(self, stores: bool) -> None:
         """The call has ended; programs may have stored into its arguments."""
+        if self._device.stream:
+            # Memory is given back on the default stream, which does not wait for others.
+            self._device.wait()
         if not stores or self._is_done:
             return
         for x, address, _, _ in self._there.values():
