@@ -515,7 +515,7 @@ def order_of_attributes(x: float) -> Any:
     return Late(x)
 
 
-# Loops whose first turns are known, exceptions -----------------------------------------------------
+# Loops whose first turns are known, exceptions ----------------------------------------------------
 
 SPIKE = np.array([0, 0, 0, 0, 0, 0, 100.0, 0, 0, 0])
 
@@ -571,4 +571,4 @@ def left_in_finally(xs: Any) -> Any:
         try:
             return missing_name  # type: ignore[name-defined]  # noqa: F821
         finally:
-            break
+            break  # noqa: B012

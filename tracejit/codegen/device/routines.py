@@ -55,6 +55,8 @@ def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any
     linalg = import_module("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
     (a,) = x
     packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
+    if not a.size:
+        return packed, pivots  # cuSOLVER refuses it.
     for k in ndindex(a.shape[:-2]):
         factors, rows = linalg.lu_factor(a[k])
         packed[k], pivots[k] = factors.T, rows + 1

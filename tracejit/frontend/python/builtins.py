@@ -63,6 +63,7 @@ from tracejit.frontend.tracing.checks import class_of, require_known, require_pl
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
@@ -103,7 +104,7 @@ def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
     if isinstance(iterable, GeneratorCall):
         return enumerated_items(interpreter, iterable, start)
-    items = enumerated(iterable, start)
+    items: Any = enumerated(iterable, start)
     if items is None:
         items = positions.Enumerated(interpreter, iterator_over(interpreter, iterable), start)
     return interpreter.allocate(items)
@@ -112,7 +113,7 @@ def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
 def _zip(interpreter: Interpreter, *iterables: Any, strict: Any = False) -> Any:
     if any(isinstance(x, GeneratorCall) for x in iterables):
         return zipped_items(interpreter, iterables, bool(strict))
-    items = zipped(iterables, bool(strict))
+    items: Any = zipped(iterables, bool(strict))
     if items is None:
         parts = [iterator_over(interpreter, x) for x in iterables]
         items = positions.Zipped(interpreter, parts, bool(strict))
@@ -167,7 +168,7 @@ def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
         raise TraceError("TJ029", "next()", user_line())
     if isinstance(x, GeneratorCall):
         return next_over(interpreter, Generated(interpreter, x, None, lambda v: v, ()), *default)
-    if isinstance(x, positions.Position):
+    if isinstance(x, Position):
         return next(x, *default)
     method = special(interpreter, x, "__next__")
     if method is None:

@@ -139,12 +139,13 @@ def _arguments(error: BaseException) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
     if type(error).__module__ != "builtins":
         return error.args, {}
-    _, args, *state = error.__reduce__()  # type: ignore[misc]
+    reduced: Any = error.__reduce__()
+    _, args, *state = reduced
     named = dict(state[0]) if state and state[0] else {}
     if named and not isinstance(error, ImportError):
         what = f"a {type(error).__name__} that holds more than its arguments"
         raise TraceError("TJ028", what, user_line())
-    return args, named  # type: ignore[has-type]
+    return args, named
 
 
 def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
