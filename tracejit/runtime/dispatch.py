@@ -67,8 +67,9 @@ class _Structure:
         self.joined = False
         #: Whether its compiles are made by the calls that need them, in any case.
         self.foreground = False
-        #: How many operations traces of one call have recorded.
-        self.spent = [0]
+        #: How many operations traces of one call have recorded, and milliseconds of those that
+        #: have failed.
+        self.spent = [0, 0]
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
 
@@ -327,7 +328,7 @@ def _compiled(
                 found = (known.refusal(call) for known in structure.variants)
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
-                    structure.spent = [0] if earlier is None else earlier[0]
+                    structure.spent = [0, 0] if earlier is None else earlier[0]
                     variant, error = _new_variant(self, structure, call, tree, form, given)
         structure.joined = error is not None and tree.joinable and not joined
         structure.apart = error is not None and not apart and 0 < tree.packed <= _TAKEN_APART
@@ -388,7 +389,7 @@ def _compile_for(
         structure.foreground = True
         return
     with self._lock:
-        structure.spent = [0]
+        structure.spent = [0, 0]
         call = Call(leaves, (args, kwargs))
         try:
             variant, error = _new_variant(self, structure, call, tree, form, given)

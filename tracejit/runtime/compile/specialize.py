@@ -140,7 +140,7 @@ def _trace(
         return attempt(True)
     try:
         found = attempt(False)
-        structure.spent[0] = 0  # What has ended well has not made the next attempt any longer.
+        structure.spent[:] = [0, 0]  # What has ended well has not made the next attempt longer.
         return _counted(learned, found, lambda: attempt(False))
     except GivenTwice:
         raise
@@ -401,7 +401,7 @@ def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> 
         # What is chosen says nothing of arrays from outside: they are as they are now.
         sizes_static = choose is not None
         variants = ()
-        spent: ClassVar[list[int]] = [0]
+        spent: ClassVar[list[int]] = [0, 0]
 
     call = Call(leaves, (bound.args, bound.kwargs))
     traced, _ = _trace(self, _Fresh(), History(), call, tree, choose)

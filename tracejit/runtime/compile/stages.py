@@ -176,14 +176,18 @@ def trace_call(
     `seen` are the shapes that arrays captured from outside had in earlier traces, by name, and
     `learned` what else these tell. Without
     `bounds_check` the program relies on indices that it computes to be in range. `counter` counts
-    the operations of all traces that it is given to.
+    the operations of all traces that it is given to, and milliseconds of those that fail; a trace
+    after these has what they have left of a second.
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
     env = ShapeEnv()
     name = getattr(function, "__name__", type(function).__name__)
     trace = Trace(name.replace("<lambda>", "lambda_"), env)
-    trace.counter = [0] if counter is None else counter
+    start = time.thread_time()
+    trace.counter = counter = [0, 0] if counter is None else counter
+    if counter[1]:
+        trace.deadline = start + max(1000 - counter[1], 100) / 1000
     trace.builder.sizes += list(specialization.sizes)
     stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():
@@ -219,7 +223,11 @@ def trace_call(
         return wrap(trace, v, storages[-1])
 
     with trace.active():
-        traced = trace_function(function, leaves, tree, trace, make_leaf, learned)
+        try:
+            traced = trace_function(function, leaves, tree, trace, make_leaf, learned)
+        except BaseException:
+            counter[1] += int((time.thread_time() - start) * 1000)
+            raise
         values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
         written = [storage for storage in storages if storage.written]
         finals = [storage.read(trace) for storage in written]
