@@ -60,6 +60,8 @@ class Learned:
     inlined: set[CodeType] = field(default_factory=set)
     #: Dicts and sets that are tables, by where they are made: the forms of keys and values.
     tables: dict[Any, Any] = field(default_factory=dict)
+    #: What the trace that has ended last has read, whether it has ended well or not.
+    capture: Any = None
     #: Gives an array of the host like one of a device; None for anything else.
     like_of_device: Callable[[Any], Any] | None = None
 

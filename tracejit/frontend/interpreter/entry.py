@@ -93,6 +93,7 @@ def trace_function(
     """
     import_compiler()
     capture = Capture(trace, make_leaf, learned)
+    capture.learned.capture = capture
     interpreter = TraceInterpreter(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
     code = getattr(f, "__code__", None)
     parameters = code.co_varnames[: code.co_argcount] if code else ()

@@ -182,6 +182,8 @@ def _sequence(cls: Any) -> Callable[..., Any]:
     def run(interpreter: Interpreter, items: Any = ()) -> Any:
         if cls is list and isinstance(items, DictView):
             return items.in_order()
+        if cls is tuple and type(items) is tuple:
+            return items
         if cls is list and is_grown(items):
             return grown_lists.item(interpreter, items, slice(None))
         if cls is list and grown_lists.is_long(items) and type(items) is not range:

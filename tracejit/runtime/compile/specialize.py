@@ -91,6 +91,7 @@ def _trace(
                 *(function, chosen, samples, tree, captured, self._options.bounds_check, known),
                 structure.spent,
             )
+            known.capture = None
             _require_joined_are_read(traced, chosen)
         except ListIsRead as e:
             if e.label in learned.read_lists:
@@ -120,6 +121,10 @@ def _trace(
             if known.packed and not learned.apart:
                 return _taken_apart(learned, e, lambda: attempt(scalars_static))
             if not isinstance(e, TraceError):
+                capture, known.capture = known.capture, None
+                if capture is not None and capture.is_given_twice(call):
+                    # It took one object for two: what it met says nothing.
+                    raise GivenTwice from None
                 raise
             if learned.recursive:
                 return _inlined(learned, e, lambda: attempt(scalars_static))
