@@ -572,3 +572,88 @@ def left_in_finally(xs: Any) -> Any:
             return missing_name  # type: ignore[name-defined]  # noqa: F821
         finally:
             break  # noqa: B012
+
+
+# StopIteration, and what changes while it is walked ----------------------------------------------
+
+
+@calls(([4, 4, 1],), ([4, 4, 1, 2, 3],))
+def ended_in_a_generator(xs: Any) -> Any:
+    it = iter(xs)
+    return tuple(next(it) for _ in range(4))
+
+
+@calls(([4, 4, 1],), ([4, 4, 1, 2, 3],))
+def ended_in_a_sum(xs: Any) -> Any:
+    it = iter(xs)
+    return sum(next(it) * k for k in range(4))
+
+
+@calls((DATA, 2.5), (DATA, 100.0))
+def raised_in_a_generator(a: Any, t: float) -> Any:
+    def gen() -> Any:
+        for v in a:
+            if v > t:
+                raise StopIteration
+            yield v
+
+    try:
+        for _ in gen():
+            pass
+    except StopIteration:
+        return "stop"
+    except RuntimeError:
+        return "error"
+    return "end"
+
+
+@calls((DATA, 0.5), (DATA, 5.0))
+def raised_for_map(a: Any, t: float) -> Any:
+    def first(w: Any) -> Any:
+        for v in a:
+            if v > w:
+                return v
+        raise StopIteration
+
+    return list(map(lambda w: first(w + t), a)), next(map(lambda w: first(w + t), a), -1.0)
+
+
+@calls(([1, 2],), ([1, 2, 3] * 4,))
+def map_that_runs_dry(xs: Any) -> Any:
+    it = iter(xs)
+    return [a * b for a, b in zip(range(9), map(lambda k: next(it) + k, range(9)), strict=False)]
+
+
+@calls(([7, -1, 3, 0, 2],), ([1, 2],))
+def key_replaced(xs: Any) -> Any:
+    d, n = {v: v for v in xs}, 0
+    for k in d:
+        n += k
+        if k == 3:
+            del d[3]
+            d[300] = 1
+    return n
+
+
+@calls(([3, 1],), ([3],))
+def changed_before_a_generator_is_asked(xs: Any) -> Any:
+    d = dict.fromkeys(xs, 1)
+    g = (k for k in d)
+    d[777] = 1
+    return list(g)
+
+
+class Refusing:
+    def __init__(self, v: float) -> None:
+        self.v = v
+
+    @property
+    def p(self) -> float:
+        if self.v > 0:
+            raise AttributeError("no")
+        return self.v
+
+
+@calls((0.5,), (-0.5,))
+def property_that_raises(x: float) -> Any:
+    return getattr(Refusing(x), "p", None), hasattr(Refusing(x), "p")

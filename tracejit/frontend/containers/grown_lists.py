@@ -246,7 +246,10 @@ class Mapped(Items):
         self.length = inner.length
 
     def item(self, k: Any) -> Any:
-        return self.interpreter.call(self.f, self.inner.item(k))
+        try:
+            return self.interpreter.call(self.f, self.inner.item(k))
+        except StopIteration:
+            raise TraceError("TJ023", "StopIteration in a function of map()", user_line()) from None
 
     def check(self) -> None:
         self.inner.check()

@@ -49,8 +49,12 @@ _EXITS, _DEPTH = 8, 40
 class Handlers:
     """What is around a `try` body: the handlers of classes, or something that runs in any case."""
 
-    def __init__(self, handlers: Sequence[Any], holds_all: bool = False) -> None:
+    def __init__(
+        self, handlers: Sequence[Any], holds_all: bool = False, asks: bool = False
+    ) -> None:
         self.handlers, self.holds_all = handlers, holds_all
+        #: Whether the body is a `__next__`, which ends by StopIteration.
+        self.asks = asks
         self._classes: dict[int, Any] = {}
 
     def classes(self, k: int) -> Any:

@@ -128,6 +128,8 @@ class Generators:
         root.takers.append(names)
         try:
             return g.run()
+        except StopIteration:
+            raise TraceError("TJ023", "StopIteration in a generator", user_line()) from None
         finally:
             self.consumers.pop()
             root.takers.pop()

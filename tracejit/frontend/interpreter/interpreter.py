@@ -129,6 +129,8 @@ class TraceInterpreter(_Control):
         self.shared: dict[int, Any] = {}
         self.aliases = Aliases()
         self.removals: dict[int, int] = {}
+        #: How many iterators are being asked for an item, each by the one before.
+        self.drawing = 0
         self.steps = 0
         #: Operations of Python that the trace stands for, about one for each 15 ns.
         self.operations = 0

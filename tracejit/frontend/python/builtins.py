@@ -23,6 +23,7 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.reads import class_lookup
 from tracejit.frontend.containers import grown_lists
 from tracejit.frontend.containers.counters import COUNTER_CALLS
 from tracejit.frontend.containers.deques import make_deque
@@ -38,6 +39,7 @@ from tracejit.frontend.control.iteration import (
     zipped,
 )
 from tracejit.frontend.control.places import CALLS as PLACE_CALLS
+from tracejit.frontend.control.unions import leaves_of
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.python import positions
 from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
@@ -62,6 +64,7 @@ from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import is_constant
@@ -269,6 +272,8 @@ def _starmap(interpreter: Interpreter, f: Any, items: Any) -> Any:
 def _islice(interpreter: Interpreter, items: Any, *bounds: Any) -> Any:
     if isinstance(items, GeneratorCall):
         return first_items(interpreter, items, *bounds)
+    if any(isinstance(x, (Tracer, SymInt)) for x in bounds):
+        raise TraceError("TJ029", "islice() up to a number of the run", user_line())
     return interpreter.allocate(itertools.islice(interpreter.iterate(items), *bounds))
 
 
@@ -331,12 +336,21 @@ def _issubclass(interpreter: Interpreter, x: Any, cls: Any) -> bool:
 
 
 def _getattr(interpreter: Interpreter, x: Any, name: str, default: Any = _REQUIRED) -> Any:
+    if default is not _REQUIRED:
+        for leaf in leaves_of(x):
+            _require_no_code(leaf, name)
     try:
         return interpreter.attribute(x, name)
     except AttributeError:
         if default is _REQUIRED:
             raise
         return default
+
+
+def _require_no_code(x: Any, name: str) -> None:
+    """Raises TraceError where code of the program gives an attribute: it may raise what ends it."""
+    if isinstance(class_lookup(type(x), name), property) and is_instance(x):
+        raise TraceError("TJ024", f"a property, {name}, that may raise AttributeError", user_line())
 
 
 def _hasattr(interpreter: Interpreter, x: Any, name: str) -> bool:

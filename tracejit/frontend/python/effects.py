@@ -113,8 +113,13 @@ def make_error(
 
 def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> None:
     """`raise error` or `raise error from cause`: leaves the block around."""
+    made = _made(error)
+    if made is not None and issubclass(made.cls, StopIteration):
+        # What draws items takes it for their end, or for an error.
+        asked = interpreter.tries and interpreter.tries[-1].asks
+        if not asked and (interpreter.consumers or interpreter.drawing):
+            raise TraceError("TJ023", "StopIteration in a function that makes items", user_line())
     if interpreter.tries or interpreter.handling:
-        made = _made(error)
         if made is not None:
             linked = bool(cause or interpreter.handling or made.is_linked)
             new = TracedError(made.cls, made.args, made.kwargs, made.is_exact, linked, user_line())

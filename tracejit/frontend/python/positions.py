@@ -41,6 +41,7 @@ __all__ = [
     "iterator_over",
     "next_of_instance",
     "reversed_over",
+    "unended",
     "walk",
 ]
 
@@ -90,6 +91,12 @@ def _element(interpreter: Interpreter, x: Any, k: int) -> Any:
 def _walk_dict(interpreter: Interpreter, x: Any) -> Iterator[Any]:
     held = x if type(x) is dict else _unwrapped(x.mapping)
     keys, removed = list(held), _removals(interpreter, held)
+    return _walk_keys(interpreter, x, held, keys, removed)
+
+
+def _walk_keys(
+    interpreter: Interpreter, x: Any, held: Any, keys: list[Any], removed: int
+) -> Iterator[Any]:
     for key in keys:
         _require_size(held, len(keys), "dictionary")
         _require_kept(interpreter, held, removed)
@@ -120,7 +127,12 @@ def _of_view(view: Any, key: Any, value: Any) -> Any:
 
 
 def _walk_set(interpreter: Interpreter, x: Any) -> Iterator[Any]:
-    held, removed = list(x), _removals(interpreter, x)
+    return _walk_elements(interpreter, x, list(x), _removals(interpreter, x))
+
+
+def _walk_elements(
+    interpreter: Interpreter, x: Any, held: list[Any], removed: int
+) -> Iterator[Any]:
     for value in held:
         _require_size(x, len(held), "Set")
         _require_kept(interpreter, x, removed)
@@ -293,11 +305,23 @@ class Filtered(Position):
     def draw(self, k: int) -> Any:
         while True:
             item = next(self.part)
-            holds = self.interpreter.truth_of(self.takes(item))
+            holds = self.interpreter.truth_of(unended(self.takes)(item))
             if type(holds) is not bool:
                 raise TraceError("TJ029", "an iterator over items that the run picks", user_line())
             if holds:
-                return self.value(item)
+                return unended(self.value)(item)
+
+
+def unended(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, a part of a generator: Python makes another error of a StopIteration that leaves it."""
+
+    def run(*args: Any) -> Any:
+        try:
+            return f(*args)
+        except StopIteration:
+            raise TraceError("TJ023", "StopIteration in a generator", user_line()) from None
+
+    return run
 
 
 class Foreign(Position):
@@ -350,7 +374,7 @@ def _asked(interpreter: Any, method: Any) -> Any:
     from tracejit.frontend.control.branches import Operand
     from tracejit.frontend.control.exceptions import Handlers
 
-    with interpreter.trying(Handlers([(lambda: StopIteration, "", None)])):
+    with interpreter.trying(Handlers([(lambda: StopIteration, "", None)], asks=True)):
         return interpreter.bounded(lambda: Operand(interpreter.call(method)), Names((), ()))
 
 

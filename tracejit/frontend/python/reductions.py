@@ -14,7 +14,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.containers.dicts import settled_dict
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
-from tracejit.frontend.python.positions import Filtered, drawn_from
+from tracejit.frontend.python.positions import Filtered, drawn_from, unended
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
@@ -277,7 +277,10 @@ def call_over_items(
 
     A function of all items is a loop where their number or their union is traced.
     """
-    source = Generated(interpreter, interpreter.iterable(iterable), pattern, value, tests)
+    source = Generated(
+        *(interpreter, interpreter.iterable(iterable), pattern, unended(value)),
+        [unended(test) for test in tests],
+    )
     if any(f is taker for taker in _TAKERS) and _is_long(source.iterable):
         return interpreter.call(f, interpreter.listed(source), *args, **kwargs)
     over = next((run for known, run in _OVER.items() if f is known), None)

@@ -34,6 +34,8 @@ class Interpreter(Protocol):
     shared: dict[int, Any]
     #: id -> how often something may have been taken out of a dict or set.
     removals: dict[int, int]
+    #: How many iterators are being asked for an item, each by the one before.
+    drawing: int
     #: Which objects of the trace may be one, a `tracing.aliases.Aliases`.
     aliases: Any
     #: The loops that are being rolled, the innermost last.

@@ -55,11 +55,14 @@ class Position:
             raise TraceError("TJ029", "an iterator that was left where the run says", user_line())
         if k == self.ENDED:
             raise StopIteration
+        self.interpreter.drawing += 1
         try:
             found = self.draw(k)
         except StopIteration:
             if self.stays_ended:
                 self.put(self.ended)
             raise
+        finally:
+            self.interpreter.drawing -= 1
         self.put(k + 1)
         return found
