@@ -189,7 +189,7 @@ def _answer(self: Any, args: Any, kwargs: Any) -> Any:
             function = _parts(self).run(args)
             try:
                 with self._eager_runs:
-                    return function(*args, **kwargs)
+                    return self._allowance.run(function, *args, **kwargs)
             finally:
                 self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
@@ -272,9 +272,9 @@ def _compiled(
     if not (self._allowance.is_left or self._fallbacks.is_strict):
         # Not even looked at: that, too, may take longer than the call.
         late = TraceError("TJ012", "they have taken longer than plain calls do")
-        self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(late)))
-        with self._eager_runs:
-            return self._allowance.run(_plain(self), *args, **kwargs)
+        known = self._report.fallbacks or [self._fallbacks.add(self._fallbacks.of(late))]
+        self._fallbacks.tell(known[-1])
+        return native.MISS
     form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)

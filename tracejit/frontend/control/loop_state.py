@@ -84,6 +84,8 @@ class Loop:
         self.inputs: list[Value] = []
         #: What the loop begins with and stores into under other names.
         self.clobbered: dict[Storage, None] = {}
+        #: What a store in an iteration may change under another name: the next one finds it so.
+        self.stale: dict[int, Any] = {}
         #: The arrays that the loop carries by value, as they are in the body.
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
@@ -333,18 +335,31 @@ class Loop:
             grown = self.widen(side)
             grown |= growth.needs_more(self)
             clobbered = dict.fromkeys(side.clobbered)
-            if not grown and clobbered.keys() <= self.clobbered.keys():
+            stale = self._outer_stale(side)
+            if not grown and clobbered.keys() <= self.clobbered.keys() and stale <= set(self.stale):
                 self._check_aliases(side)
                 growth.check_room(self)
                 self.nested.fixpoint = fixpoint_of(self)
                 return side
             self.clobbered |= clobbered
+            self.stale |= {key: side.region.stale[key] for key in stale}
         raise TraceError("TJ011", "what a loop carries does not settle", user_line())
+
+    def _outer_stale(self, side: Side) -> set[int]:
+        """What has become stale in an iteration and was made before the loop."""
+        owner = self.interpreter.owner_of
+        found = set()
+        for key, x in side.region.stale.items():
+            made = owner(x)
+            if made is None or not side.region.encloses(made):
+                found.add(key)
+        return found
 
     def _trace(self) -> Side:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
         region.carried_sizes, region.loops = self.grown, self.nested.body
+        region.stale |= self.stale
         self.region, self.appended, self.appending = region, {}, {}
         region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
@@ -442,6 +457,7 @@ class Loop:
         if exits:
             first += [lift(flag).value(), *(undefined(parent, v.type) for v in extra[1:])]
         region = Trace("condition", parent.env, parent)
+        region.stale |= self.stale
         tested = [region.builder.input(v.type, v.name) for v in inputs]
         with region.active():
             try:

@@ -205,6 +205,7 @@ class PhiBuilder:
             return lambda outs: x
         cls, keys, children = parts_found
         recipes = [self.export(v, side) for v in children]
+        self.interpreter.aliases.require_current(x, trace=region)
         return self._rebuilt(cls, keys, recipes, x)
 
     def _is_inside(self, x: Any, side: int) -> bool:
@@ -365,6 +366,8 @@ class PhiBuilder:
             return None
         if not isinstance(a, _VALUES) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
             return None
+        for x, side in zip((a, b), self.sides, strict=True):
+            self.interpreter.aliases.require_current(x, trace=side.region)
         cls, keys, _ = one
         recipes = [self.merge(x, y) for x, y in zip(one[2], two[2], strict=True)]
         return self._rebuilt(cls, keys, recipes, a, b)
@@ -373,7 +376,6 @@ class PhiBuilder:
         self, cls: type, keys: tuple[Any, ...], recipes: Sequence[Recipe], *old: Any
     ) -> Recipe:
         """A container put together again. One that was several, or is one of several, says so."""
-        self.interpreter.aliases.require_current(*old)
 
         def made(outs: Sequence[Value]) -> Any:
             parts = [make(outs) for make in recipes]

@@ -99,6 +99,8 @@ class Recursion:
         #: What it stores into: memory, and parts of containers and objects that are no arrays.
         self.storages: list[Storage] = []
         self.objects: dict[int, Any] = {}
+        #: What a call's stores may change under another name.
+        self.stale: dict[int, Any] = {}
         self.parts: dict[int, list[LoopCarried]] = {}
         #: What it reads of the traces around it, and their sizes.
         self.captures: list[Value] = []
@@ -222,6 +224,7 @@ class Recursion:
     def _trace(self) -> Side:
         region = Trace(self.name, self.parent.env, self.parent)
         region.loops, region.carried_sizes = Fixpoints(), self.sizes
+        region.stale |= self.stale
         symbols = tuple(str(s.inside) for s in self.arguments.sizes)
         self.sizes.counters = symbols
         types = [*self.arguments.types, *self._state_types()]
@@ -273,6 +276,12 @@ class Recursion:
     def _look_at(self, side: Side) -> None:
         """Widen what the last trace gives, stores and reads."""
         note_left(self.interpreter, side, id(self), {"result": side.outcome})
+        owner = self.interpreter.owner_of
+        for key, x in side.region.stale.items():
+            made = owner(x)
+            if key not in self.stale and (made is None or not side.region.encloses(made)):
+                self.stale[key] = x
+                self.changed = True
         for storage in side.stored:
             if storage.value.type == TOKEN:
                 raise _refused(self.code, "it prints, or draws random numbers")

@@ -86,7 +86,7 @@ def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCa
     children = [MISSING] * len(parts[2]) if others is None else others[2]
     if len(children) != len(parts[2]) or not _rebuildable(interpreter, side, end):
         return None
-    interpreter.aliases.require_current(end)
+    interpreter.aliases.require_current(end, trace=side.region)
     carries = [_carry(interpreter, side, a, b) for a, b in zip(children, parts[2], strict=True)]
     if any(c is None for c in carries):
         return None

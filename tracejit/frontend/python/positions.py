@@ -9,7 +9,6 @@ position the run decides cannot be asked again: the function then runs eagerly.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import choose, leaves_of, without
 from tracejit.frontend.python.objects import special
+from tracejit.frontend.tracing.aliases import viewed
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -89,7 +89,7 @@ def _element(interpreter: Interpreter, x: Any, k: int) -> Any:
 
 
 def _walk_dict(interpreter: Interpreter, x: Any) -> Iterator[Any]:
-    held = x if type(x) is dict else _unwrapped(x.mapping)
+    held = x if type(x) is dict else viewed(x)
     keys, removed = list(held), _removals(interpreter, held)
     return _walk_keys(interpreter, x, held, keys, removed)
 
@@ -110,14 +110,9 @@ def _removals(interpreter: Interpreter, held: Any) -> int:
     return interpreter.removals.get(id(held), 0)
 
 
-def _unwrapped(proxy: Any) -> Any:
-    """The dict of a view: a mapping proxy refers to nothing else."""
-    (held,) = gc.get_referents(proxy)
-    return held
-
-
 def _require_kept(interpreter: Interpreter, held: Any, removed: int) -> None:
     """Raises TraceError where CPython may meet a key again that was taken out and put back."""
+    interpreter.aliases.require_current(held)
     if _removals(interpreter, held) != removed:
         raise TraceError("TJ029", "a dict or set that changes in a loop over it", user_line())
 
@@ -188,7 +183,7 @@ class _Keyed(Position):
 
     def __init__(self, interpreter: Interpreter, x: Any, backwards: bool = False) -> None:
         super().__init__(interpreter)
-        self.walked = _unwrapped(x.mapping) if type(x) in VIEWS else x
+        self.walked = viewed(x) if type(x) in VIEWS else x
         self.view = x if type(x) in VIEWS else None
         self.removed = _removals(interpreter, self.walked)
         self.keys = list(self.walked)

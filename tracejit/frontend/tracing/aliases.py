@@ -9,18 +9,19 @@ store into a row makes the list stale.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
-from tracejit.frontend.tracing.pytree import is_plain_dataclass
+from tracejit.frontend.tracing.pytree import VIEWS, is_plain_dataclass
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.tracer import Tracer
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["Aliases", "has_identity", "objects_in"]
+__all__ = ["Aliases", "has_identity", "objects_in", "viewed"]
 
 
 def has_identity(x: Any) -> bool:
@@ -41,6 +42,9 @@ def objects_in(x: Any) -> Iterator[Any]:
             continue
         if id(x) in seen or isinstance(x, Tracer):
             continue
+        if type(x) in VIEWS:
+            todo.append(viewed(x))
+            continue
         if isinstance(x, tuple):
             seen.add(id(x))
             todo += x
@@ -53,6 +57,12 @@ def objects_in(x: Any) -> Iterator[Any]:
                 todo += x.values()
             else:
                 todo += x if type(x) in (list, set) else contents_of(x).values()
+
+
+def viewed(view: Any) -> dict[Any, Any]:
+    """The dict that a view shows: its mapping proxy refers to nothing else."""
+    (held,) = gc.get_referents(view.mapping)
+    return cast("dict[Any, Any]", held)
 
 
 class Aliases:
@@ -149,20 +159,21 @@ class Aliases:
                     trace.stale[key] = other
                     self.any_stale = True
 
-    def is_stale(self, x: Any) -> bool:
-        """Whether a store under another name may have changed what `x` holds."""
-        trace = current_trace() if self.any_stale else None
+    def is_stale(self, x: Any, trace: Trace | None) -> bool:
+        """Whether a store under another name may have changed what `x` holds, in a region."""
         while trace is not None:
             if id(x) in trace.stale:
                 return True
             trace = trace.parent
         return False
 
-    def require_current(self, *given: Any) -> None:
-        """Raises TraceError where an object given, or one that it holds, is stale."""
+    def require_current(self, *given: Any, trace: Trace | None = None) -> None:
+        """Raises TraceError where an object given, or one that it holds, is stale in a region, the
+        present one by default."""
         if self.any_stale:
+            trace = current_trace() if trace is None else trace
             for x in objects_in(given):
-                if self.is_stale(x):
+                if self.is_stale(x, trace):
                     what = f"a {type(x).__name__} that was changed under another name"
                     raise TraceError("TJ034", what, user_line())
 

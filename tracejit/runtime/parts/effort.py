@@ -85,8 +85,8 @@ class Allowance:
                 self._counted += seconds
 
     def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Runs a call plainly, which pays for later compiles."""
-        if self._is_running:
+        """Runs a call plainly, which pays for later compiles where these have taken too long."""
+        if self._is_running or self.is_left:
             return f(*args, **kwargs)
         self._is_running, start = True, now()
         try:
