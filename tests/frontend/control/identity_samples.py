@@ -615,13 +615,20 @@ def raised_for_map(a: Any, t: float) -> Any:
                 return v
         raise StopIteration
 
-    return list(map(lambda w: first(w + t), a)), next(map(lambda w: first(w + t), a), -1.0)
+    def beyond(w: Any) -> Any:
+        return first(w + t)
+
+    return list(map(beyond, a)), next(map(beyond, a), -1.0)
 
 
 @calls(([1, 2],), ([1, 2, 3] * 4,))
 def map_that_runs_dry(xs: Any) -> Any:
     it = iter(xs)
-    return [a * b for a, b in zip(range(9), map(lambda k: next(it) + k, range(9)), strict=False)]
+
+    def more(k: int) -> Any:
+        return next(it) + k
+
+    return [a * b for a, b in zip(range(9), map(more, range(9)), strict=False)]
 
 
 @calls(([7, -1, 3, 0, 2],), ([1, 2],))
@@ -657,3 +664,89 @@ class Refusing:
 @calls((0.5,), (-0.5,))
 def property_that_raises(x: float) -> Any:
     return getattr(Refusing(x), "p", None), hasattr(Refusing(x), "p")
+
+
+# Read before it is stored into under another name -------------------------------------------------
+
+
+@calls((0.5,), (-2.0,))
+def read_first_in_a_loop(x: float) -> Any:
+    if x > 0:
+        p = q = [x]
+    else:
+        p, q = [x], [0.0]
+    s = 0.0
+    for _ in range(30):
+        s += q[0]
+        p[0] += 1.0
+    return s
+
+
+@calls((0.5,), (-2.0,))
+def read_by_a_test(x: float) -> Any:
+    if x > 0:
+        p = q = [x]
+    else:
+        p, q = [x], [0.0]
+    i = 0
+    while q[0] < 10 and i < 50:
+        p[0] += 1.0
+        i += 1
+    return i
+
+
+@calls((0.5,), (-2.0,))
+def row_of_a_list_read_first(x: float) -> Any:
+    rows = []
+    q, k, s = [0.0], x, 0.0
+    while k < 40:
+        q = [k]
+        rows.append(q)
+        k += 1
+    for _ in range(30):
+        s += rows[-1][0]
+        q[0] += 1.0
+    return s
+
+
+@calls((0.5,), (-2.0,))
+def views_made_before(x: float) -> Any:
+    if x > 0:
+        p = q = {"a": x}
+    else:
+        p, q = {"a": x}, {"a": 2.0}
+    values, keys, items = q.values(), q.keys(), q.items()
+    p["a"] += 1
+    p["b"] = 1.0
+    return list(values), len(keys), "b" in keys, list(items)
+
+
+@calls((0.5,), (-2.0,))
+def results_of_a_recursion(x: float) -> Any:
+    def go(n: float) -> Any:
+        if n > 5:
+            z = [n]
+            return z, z
+        a, b = go(n + 1)
+        a[0] += 1
+        return a, b
+
+    a, b = go(x)
+    return a[0], b[0], a is b
+
+
+@calls((0.5,), (-2.0,))
+def kept_by_a_recursion(x: float) -> Any:
+    box = [[0.0]]
+
+    def go(n: float) -> Any:
+        if n > 5:
+            z = [n]
+            box[0] = z
+            return z
+        r = go(n + 1)
+        r[0] += 1
+        return r
+
+    r = go(x)
+    return r[0], box[0][0]
