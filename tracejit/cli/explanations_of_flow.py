@@ -422,22 +422,24 @@ f(np.ones(3))
 @jit
 def f(x):
     head = tail = [0.0, None]
-    for v in x:
-        tail[1] = [v, None]
+    while x > 1:
+        tail[1] = [x, None]
         tail = tail[1]
+        x = x / 2
     return head
 
-f(np.ones(30))
+f(100.0)
 """,
         """
 @jit
 def f(x):
     items = [0.0]
-    for v in x:
-        items.append(v)
+    while x > 1:
+        items.append(x)
+        x = x / 2
     return items
 
-f(np.ones(30))
+f(100.0)
 """,
     ),
 }
