@@ -385,7 +385,8 @@ class PhiBuilder:
             if has_identity(new):
                 self.interpreter.aliases.follow(new, *old)
                 for x in old:
-                    self.interpreter.aliases.add(new, (("joined", id(x)),))
+                    # An object that is not rebuilt may hold what was.
+                    self.interpreter.aliases.link(("joined", id(x)), new, x)
             return new
 
         return made

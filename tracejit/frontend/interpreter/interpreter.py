@@ -127,7 +127,7 @@ class TraceInterpreter(_Control):
         self.rolling: list[Any] = []
         self.recursions: list[Any] = []
         self.shared: dict[int, Any] = {}
-        self.aliases = Aliases()
+        self.aliases = Aliases(self.is_local)
         self.removals: dict[int, int] = {}
         #: How many iterators are being asked for an item, each by the one before.
         self.drawing = 0

@@ -10,12 +10,13 @@ store into a row makes the list stale.
 from __future__ import annotations
 
 import gc
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, cast
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import VIEWS, is_plain_dataclass
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.tracer import Tracer
@@ -31,8 +32,11 @@ def has_identity(x: Any) -> bool:
     )
 
 
-def objects_in(x: Any) -> Iterator[Any]:
-    """Yields `x` and what it holds, at any depth, as far as it has identity; each object once."""
+def objects_in(x: Any, is_local: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yields `x` and what it holds, at any depth, as far as it has identity; each object once.
+
+    Other objects are looked into where the trace has made them, as `is_local` says.
+    """
     seen: set[int] = set()
     todo = [x]
     while todo:
@@ -57,6 +61,9 @@ def objects_in(x: Any) -> Iterator[Any]:
                 todo += x.values()
             else:
                 todo += x if type(x) in (list, set) else contents_of(x).values()
+        elif is_instance(x) and is_local(x):
+            seen.add(id(x))
+            todo += contents_of(x).values()
 
 
 def viewed(view: Any) -> dict[Any, Any]:
@@ -68,7 +75,8 @@ def viewed(view: Any) -> dict[Any, Any]:
 class Aliases:
     """The labels of one trace's objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_local: Callable[[Any], bool]) -> None:
+        self._is_local = is_local
         #: id -> (the object, its labels, those of what it holds by value).
         self._known: dict[int, tuple[Any, set[Hashable], set[Hashable]]] = {}
         #: label -> the objects that have it, or hold one that has it, by id.
@@ -130,7 +138,7 @@ class Aliases:
         An object that it holds already is there twice: see `require_apart`.
         """
         label = ("row", id(owner))
-        for x in objects_in(row):
+        for x in objects_in(row, self._is_local):
             if label in self.of(x):
                 self.hold(owner, (("twice", id(owner)),))
             self.hold(owner, (label, *self.of(x)))
@@ -172,7 +180,7 @@ class Aliases:
         present one by default."""
         if self.any_stale:
             trace = current_trace() if trace is None else trace
-            for x in objects_in(given):
+            for x in objects_in(given, self._is_local):
                 if self.is_stale(x, trace):
                     what = f"a {type(x).__name__} that was changed under another name"
                     raise TraceError("TJ034", what, user_line())
@@ -185,7 +193,7 @@ class Aliases:
         if not self._known:
             return
         self.require_current(*given)
-        reached = {id(x): x for x in objects_in(given)}
+        reached = {id(x): x for x in objects_in(given, self._is_local)}
         for x in reached.values():
             if id(x) not in self._known:
                 continue
