@@ -51,8 +51,6 @@ def construct(
     interpreter.allocate(new)
     if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
         _fill(interpreter, new, args, kwargs)
-    elif isinstance(init, FunctionType):
-        interpreter.call(_bind(interpreter, cls, "__init__", init, new), *args, **kwargs)
     elif init is not MISSING and init is not object.__init__:
         interpreter.call(_bind(interpreter, cls, "__init__", init, new), *args, **kwargs)
     elif args or kwargs:
@@ -90,7 +88,6 @@ def _fill(
     if unknown or set(kwargs) & set(given):
         raise TypeError(f"{cls.__name__}.__init__() got unexpected or repeated {sorted(kwargs)}")
     given.update(kwargs)
-    # Its parameters are in this order, and so are its stores.
     for f in fields:
         if f.name in given:
             value = given[f.name]

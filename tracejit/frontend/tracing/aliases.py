@@ -144,10 +144,6 @@ class Aliases:
             self.hold(owner, (label, *self.of(x)))
             self.add(x, (label,))
 
-    def repeat_rows(self, owner: Any) -> None:
-        """Notes that an object may be in the list `owner` several times."""
-        self.hold(owner, (("twice", id(owner)),))
-
     def row_of(self, owner: Any, row: Any) -> None:
         """Notes that `row` is what was read from a list that holds its rows by value."""
         if has_identity(row):

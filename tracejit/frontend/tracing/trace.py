@@ -49,7 +49,7 @@ _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 #: Files whose frames are no lines of the user's.
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
 #: Seconds of the processor that the trace of one call may take.
-_SECONDS = 3.0
+_SECONDS = 6.0
 #: Operations that are recorded for one program, with those of attempts that were given up.
 _LIMIT = 14_000
 #: What is said where there are more.

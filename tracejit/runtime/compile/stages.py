@@ -177,7 +177,7 @@ def trace_call(
     `learned` what else these tell. Without
     `bounds_check` the program relies on indices that it computes to be in range. `counter` counts
     the operations of all traces that it is given to, and milliseconds of those that fail; a trace
-    after these has what they have left of a second.
+    after these has what they have left of three seconds, and one at least.
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
@@ -187,7 +187,7 @@ def trace_call(
     start = time.thread_time()
     trace.counter = counter = [0, 0] if counter is None else counter
     if counter[1]:
-        trace.deadline = start + max(1000 - counter[1], 100) / 1000
+        trace.deadline = start + max(3000 - counter[1], 1000) / 1000
     trace.builder.sizes += list(specialization.sizes)
     stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():
