@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import math
 from collections import Counter, defaultdict, deque
@@ -106,6 +107,46 @@ def heapified(x):
 @case(arrays)
 def smallest_and_largest(x):
     return heapq.nsmallest(3, x), heapq.nlargest(2, [v * 2 for v in x])
+
+
+@case(lambda: [(np.sort(floats(n)), float(x)) for n in (9, 1, 0) for x in floats(4)])
+def places_in_order(a, x):
+    places = bisect.bisect_left(a, x), bisect.bisect_right(a, x, 1), bisect.bisect(a, x, hi=len(a))
+    return places, bisect.bisect_left([*a[::-1]], -x, key=lambda v: -v)
+
+
+@case(arrays)
+def kept_in_order(x):
+    out, pairs = [], [(0.5, -1)]
+    for i, v in enumerate(x):
+        bisect.insort(out, v)
+        bisect.insort_left(pairs, (v, i), key=lambda pair: pair[0])
+    return out, pairs
+
+
+@case(lambda: [([3.0, 1.0, 2.0], k) for k in (1, -1, 9, -9, 0)] + [([], 0), ([1.0], 2)])
+def edits_at_places_of_the_run(x, k):
+    known = [0, "a", None]
+    known.insert(k, x[:1])
+    x.insert(k, 7.0)
+    x.append(x.pop(x.index(7.0)))
+    del x[min(abs(k), len(x) - 1)]
+    return known, x
+
+
+@case(lambda: [([3.0, 1.0, 3.0], v) for v in (3.0, 1.0, 4.0, math.nan)] + [([], 1.0), ([1], True)])
+def searches(x, v):
+    found = x.count(v), tuple(x).count(v), [0, v, "a", 1.5].index(v)
+    try:
+        x.remove(v)
+    except ValueError as e:
+        return found, str(e)
+    return found, x
+
+
+@case(lambda: [(np.arange(6).reshape(2, 3),), (floats(24).reshape(2, 3, 4).T,), (floats(1),)])
+def elements_of_flat(x):
+    return [*x.flat], sum(x.flat), len(x.flat), [i * v for i, v in enumerate(x[::-1].flat)]
 
 
 @case(lambda: [(np.array(v),) for v in ([3.0, 2.0, 1.0], [4.0, 2.0, 1.0], [2.0, 5.0, 1.0, 7.0])])

@@ -531,7 +531,7 @@ def _new_variant(
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        compiling = self._allowance.compiling()
+        compiling = self._allowance.compiling(self._eager_runs.is_inside)
         with holding(self._lock), _parts(self).compiling(), compiling as ended:
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
             ended.append(True)

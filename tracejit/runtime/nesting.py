@@ -86,6 +86,11 @@ class EagerRuns:
         #: Threads in which runs are deep.
         self._deep: set[int] = set()
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread is in a run."""
+        return self._here.runs > 0
+
     def __enter__(self) -> None:
         self._here.runs += 1
         if self._here.runs == _DEEP:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.items.keys import takes_no_array
@@ -251,11 +252,20 @@ def set_shape(x: TracedArray, value: Any) -> None:
     x.add_view(new.views[-1])
 
 
-class TracedFlat:
+class TracedFlat(Items):
     """`x.flat`: the elements of an array in C order, one after another."""
 
     def __init__(self, x: TracedArray) -> None:
         self.array = x
+
+    @property
+    def length(self) -> Any:  # type: ignore[override]
+        """How many elements there are."""
+        return unwrap(self.array.type.size, here().env)
+
+    def item(self, k: Any) -> Any:
+        """The element of a number, as it is now."""
+        return self[k]
 
     def __len__(self) -> int:
         return here().env.concrete(self.array.type.size)

@@ -25,6 +25,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.reads import class_lookup
 from tracejit.frontend.containers import grown_lists
+from tracejit.frontend.containers.bisections import BISECT_CALLS
 from tracejit.frontend.containers.counters import COUNTER_CALLS
 from tracejit.frontend.containers.deques import make_deque
 from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
@@ -41,6 +42,7 @@ from tracejit.frontend.control.iteration import (
 from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.control.unions import leaves_of
 from tracejit.frontend.numpy.array_objects import ArrayConverter
+from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import positions
 from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
@@ -89,7 +91,7 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
     if type(x).__module__ == "builtins":
         interpreter.known(x)
         return len(x)
-    if isinstance(x, Items) and not x.once:
+    if isinstance(x, Items) and not x.once or isinstance(x, TracedFlat):
         return x.length
     return interpreter.call(interpreter.attribute(x, "__len__"))
 
@@ -460,6 +462,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **MESSAGE_CALLS,
     **PLACE_CALLS,
     **HEAP_CALLS,
+    **BISECT_CALLS,
     **COUNTER_CALLS,
     deque: make_deque,
     str: _str,

@@ -11,16 +11,24 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import grown_lists, list_edits
 from tracejit.frontend.containers.dicts import meets_key
+from tracejit.frontend.containers.traced import traced
 from tracejit.frontend.control.growth import grows
 from tracejit.frontend.python.formatting import format_text, has_text, join
-from tracejit.frontend.tracing.checks import has_traced, require_index, require_plain
+from tracejit.frontend.tracing.checks import (
+    class_of,
+    has_traced,
+    is_operand,
+    require_index,
+    require_plain,
+)
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.standins import StandIn
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here
-from tracejit.frontend.tracing.tracer import user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, user_line
 
 __all__ = ["call_method"]
 
@@ -45,10 +53,6 @@ def call_method(
     run = _METHODS.get((type(owner), name))
     if run is not None:
         return run(interpreter, owner, *args, **kwargs)
-    if (type(owner), name) in _PLAIN_METHODS:
-        require_plain(owner, f"{name}()", sizes=True)
-        require_plain([*args, *kwargs.values()], f"{name}()", sizes=True)
-        return interpreter.fresh(f(*args, **kwargs))
     if is_constant(owner) or isinstance(owner, np.generic):
         require_plain([*args, *kwargs.values()], f"{name}()")
         return interpreter.fresh(f(*args, **kwargs))
@@ -90,19 +94,116 @@ def _extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
 def _insert(interpreter: Interpreter, x: list[Any], k: Any, value: Any) -> None:
     interpreter.require_mutable(x)
     require_index(k)
+    if isinstance(k, (TracedScalar, SymInt)):
+        interpreter.call(_insert_moving, x, k, value)
+        return
+    grows(interpreter, x, [value])
     x.insert(k, value)
+
+
+@traced
+def _insert_moving(x: Any, k: Any, value: Any) -> None:
+    """`x.insert(k, value)`: later elements move up one by one."""
+    place = len(x)
+    x.append(value)
+    if k < 0:
+        k = k + place
+        if k < 0:
+            k = 0
+    while place > k:
+        x[place] = x[place - 1]
+        place -= 1
+    x[place] = value
 
 
 def _list_pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
     interpreter.require_mutable(x)
     require_index(k)
+    if isinstance(k, (TracedScalar, SymInt)):
+        return interpreter.call(_pop_moving, x, k)
     return x.pop(k)
+
+
+@traced
+def _pop_moving(x: Any, k: Any) -> Any:
+    """`x.pop(k)`: later elements move down one by one."""
+    last = len(x) - 1
+    if last < 0:
+        raise IndexError("pop from empty list")
+    if k < 0:
+        k = k + last + 1
+    if k < 0 or k > last:
+        raise IndexError("pop index out of range")
+    item = x[k]
+    while k < last:
+        x[k] = x[k + 1]
+        k += 1
+    x.pop()
+    return item
+
+
+def _index(interpreter: Interpreter, x: Any, value: Any, *bounds: Any) -> Any:
+    """A run in which there is no such element leaves the call to Python."""
+    if not has_traced([x, value, *bounds]):
+        require_plain([x, value, *bounds], "index()", sizes=True)
+        return x.index(value, *bounds)
+    _require_scalars([*x, value], "index()")
+    start, stop, _ = interpreter.call(slice(*(*bounds, None, None)[:2]).indices, len(x))
+    place = interpreter.call(_place_of, x, value, start, stop)
+    _require(interpreter, interpreter.compare("ge", place, 0), "index() of what is not there")
+    return place
+
+
+def _require(interpreter: Interpreter, holds: Any, what: str) -> None:
+    """Leave a run to Python where something does not hold, or all of them."""
+    if holds is False:
+        raise TraceError("TJ001", what, user_line())
+    grown_lists.require(interpreter, holds)
+
+
+def _require_scalars(items: list[Any], what: str) -> None:
+    """Raise TraceError unless all are numbers, texts or constants."""
+    for v in items:
+        if isinstance(v, TracedArray) or not (is_operand(v) or has_text([v]) or is_constant(v)):
+            raise TraceError("TJ001", f"{what} of a list of a {class_of(v).__name__}", user_line())
+
+
+@traced
+def _place_of(x: Any, value: Any, start: Any, stop: Any) -> Any:
+    """The first place of an element, or -1."""
+    for k in range(start, stop):
+        if x[k] == value:
+            return k
+    return -1
+
+
+def _count(interpreter: Interpreter, x: Any, value: Any) -> Any:
+    if not has_traced([x, value]):
+        require_plain([x, value], "count()", sizes=True)
+        return x.count(value)
+    _require_scalars([*x, value], "count()")
+    # An object is equal to itself, even where it is a NaN.
+    _require(interpreter, interpreter.compare("eq", value, value), "count() of a NaN")
+    return interpreter.call(_times_in, x, value)
+
+
+@traced
+def _times_in(x: Any, value: Any) -> Any:
+    """How many elements are equal to a number."""
+    count = 0
+    for v in x:
+        if v == value:
+            count += 1
+    return count
 
 
 def _remove(interpreter: Interpreter, x: list[Any], value: Any) -> None:
     interpreter.require_mutable(x)
-    require_plain([x, value], "remove()", sizes=True)
-    x.remove(value)
+    if not has_traced([x, value]):
+        require_plain([x, value], "remove()", sizes=True)
+        x.remove(value)
+        return
+    _list_pop(interpreter, x, _index(interpreter, x, value))
 
 
 def _clear(interpreter: Interpreter, x: Any) -> None:
@@ -259,5 +360,6 @@ _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (str, "format"): _format,
     (str, "join"): _join,
     (bytes, "join"): _join,
+    **{(cls, "index"): _index for cls in (list, tuple)},
+    **{(cls, "count"): _count for cls in (list, tuple)},
 }
-_PLAIN_METHODS = frozenset((cls, name) for cls in (list, tuple) for name in ("index", "count"))

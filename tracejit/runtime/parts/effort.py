@@ -61,7 +61,8 @@ class Effort:
 class Allowance:
     """CPU seconds that compiles of one function may take before plain runs have to pay for them.
 
-    What counts are compiles that fail, and those after the first few kinds of calls.
+    What counts are compiles that fail, those after the first few kinds of calls, and those of calls
+    that the function makes of itself while it runs plainly: a search may come in countless kinds.
     """
 
     def __init__(self) -> None:
@@ -73,15 +74,18 @@ class Allowance:
         return self._counted <= max(_EFFORT, _RATE * self._plain)
 
     @contextmanager
-    def compiling(self) -> Iterator[list[bool]]:
-        """Counts the block as a compile; it appends to the list where it has ended well."""
+    def compiling(self, is_inside: bool) -> Iterator[list[bool]]:
+        """Counts the block as a compile, `is_inside` a plain run of the function or not.
+
+        The block appends to the list where it has ended well.
+        """
         start, ended = time.thread_time(), list[bool]()
         try:
             yield ended
         finally:
             seconds = time.thread_time() - start
             self._compiles += 1
-            if not ended or self._compiles > _FREE:
+            if not ended or is_inside or self._compiles > _FREE:
                 self._counted += seconds
 
     def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
