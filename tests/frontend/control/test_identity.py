@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.frontend.control.identity_samples import SAMPLES
+from tests.frontend.control.tuple_samples import SAMPLES
 from tests.students.program import difference, observe
 
 

@@ -10,7 +10,7 @@ could run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import bounds
@@ -58,11 +58,12 @@ class IntRanges:
         # Of the results of an op that gives several nothing is known.
         nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.renames]
         self._producer = {v: n for n in nodes for v in n.outputs}
-        self._counted = {
-            v: found
-            for n in nodes
-            if isinstance(n.op, Merge) and (found := self._counting(v := n.outputs[0])) is not None
-        }
+        flows = self._producer.items() if any(isinstance(n.op, Merge) for n in nodes) else ()
+        self._links = {v: self._linked(n) for v, n in flows}
+        #: For each merge that is counted, whether down and up.
+        self._counted = self._counting()
+        #: What values start from, before anything is counted.
+        self._starts: dict[Value, Interval] = {}
         self._solve(nodes)
 
     def of(self, v: Value) -> Interval:
@@ -84,6 +85,8 @@ class IntRanges:
             changed = False
             for node in nodes:
                 for v in filter(_is_integer, node.outputs):
+                    if v in self._links:
+                        changed |= self._start(v)
                     found = self._transfer(node, v)
                     if found is None:
                         continue
@@ -103,8 +106,9 @@ class IntRanges:
         if node.op.renames:
             return self._at(node.inputs[0])
         if isinstance(node.op, Merge):
-            counted = self._counted.get(v)
-            return self._merged(node.inputs) if counted is None else self._far(*counted)
+            if v in self._counted:
+                return self._far(v, *self._counted[v])
+            return self._merged(node.inputs)
         if isinstance(node.op, Constant):
             return (int(node.attrs["value"]),) * 2
         if isinstance(node.op, DimValue):
@@ -132,30 +136,7 @@ class IntRanges:
 
     # Counting ---------------------------------------------------------------------------------
 
-    def _counting(self, merge: Value) -> tuple[list[Value], bool, bool] | None:
-        """What a merge starts from, and whether it is counted down, up; None: it is not counted.
-
-        Everything on the way back to the starts is a merge, another name, or a constant added.
-        """
-        seen = {merge}
-        stack = [merge]
-        starts: list[Value] = []
-        down = up = again = False
-        while stack:
-            v = stack.pop()
-            node = self._producer.get(v)
-            source, step = ((), 0) if node is None else self._step(node)
-            if not source:
-                starts.append(v)
-            down, up = down or step < 0, up or step > 0
-            for x in source:
-                again = again or x is merge
-                if x not in seen:
-                    seen.add(x)
-                    stack.append(x)
-        return (starts, down, up) if again else None
-
-    def _step(self, node: Node) -> tuple[tuple[Value, ...], int]:
+    def _linked(self, node: Node) -> tuple[tuple[Value, ...], int]:
         """The values that a node adds a small constant to, none for other nodes; the constant."""
         if isinstance(node.op, Merge):
             return node.inputs, 0
@@ -170,17 +151,85 @@ class IntRanges:
                     return (x,), sign * constant
         return (), 0
 
+    def _counting(self) -> dict[Value, tuple[bool, bool]]:
+        """For each merge on a cycle of merges, other names and constants added: down, up.
+
+        A constant counts that is added anywhere on the way back to the starts.
+        """
+        steps: dict[Value, tuple[bool, bool]] = {}
+        counted: dict[Value, tuple[bool, bool]] = {}
+        for component in _components({v: sources for v, (sources, _) in self._links.items()}):
+            members = set(component)
+            down = up = again = False
+            for v in component:
+                sources, step = self._links.get(v, ((), 0))
+                found = [steps[x] for x in sources if x not in members]
+                down = down or step < 0 or any(x for x, _ in found)
+                up = up or step > 0 or any(x for _, x in found)
+                again = again or any(x in members for x in sources)
+            for v in component:
+                steps[v] = down, up
+                node = self._producer.get(v)
+                if again and node is not None and isinstance(node.op, Merge):
+                    counted[v] = down, up
+        return counted
+
+    def _start(self, v: Value) -> bool:
+        """Look where a value starts from; whether that is news."""
+        sources = self._links[v][0]
+        known = [found for x in sources if (found := self._started(x)) is not None]
+        if not known:
+            return False
+        before, after = self._starts.get(v), _hull(*known)
+        self._starts[v] = after
+        return before != after
+
+    def _started(self, v: Value) -> Interval | None:
+        linked = v in self._links and self._links[v][0]
+        return self._starts.get(v) if linked else self._at(v)
+
     def _constant(self, v: Value) -> int | None:
         node = self._producer.get(v)
         if node is None or not isinstance(node.op, Constant):
             return None
         return int(node.attrs["value"])
 
-    def _far(self, starts: Sequence[Value], down: bool, up: bool) -> Interval | None:
-        found = self._merged(starts)
+    def _far(self, v: Value, down: bool, up: bool) -> Interval | None:
+        found = self._starts.get(v)
         if found is None:
             return None
         return _cut((found[0] - _FAR * down, found[1] + _FAR * up))
+
+
+def _components(links: Mapping[Value, Sequence[Value]]) -> Iterator[list[Value]]:
+    """The strongly connected components, each after those that its links lead to (Tarjan 1972)."""
+    index: dict[Value, int] = {}
+    low: dict[Value, int] = {}
+    open_: dict[Value, None] = {}
+    for root in links:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        open_[root] = None
+        path = [(root, iter(links[root]))]
+        while path:
+            v, rest = path[-1]
+            x = next((x for x in rest if x not in index or x in open_), None)
+            if x is None:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[v])
+                if low[v] == index[v]:
+                    component = list[Value]()
+                    while not component or component[-1] is not v:
+                        component.append(open_.popitem()[0])
+                    yield component
+            elif x in index:
+                low[v] = min(low[v], index[x])
+            else:
+                index[x] = low[x] = len(index)
+                open_[x] = None
+                path.append((x, iter(links.get(x, ()))))
 
 
 _INT = PyScalar("int")

@@ -234,6 +234,10 @@ class Capture(Captured):
         """Whether `obj` is an object from outside that is known by identity."""
         return id(obj) in self.objects or id(obj) in self.arguments
 
+    def is_given(self, x: Any) -> bool:
+        """Whether `x` is a tuple from outside."""
+        return id(x) in self._tuples
+
     def step(self, parent: Source, key: object, read: Read, label: str, value: Any) -> Source:
         """The place that `read` finds from `parent`; `key` tells it from other steps."""
         return self._source((parent.index, key), parent, read, parent.label + label, value)

@@ -71,10 +71,16 @@ def _outer(interpreter: Interpreter, side: Side, x: Any) -> tuple[set[Any], set[
             for other in aliases.members(label)
         )
 
-    return set(filter(stays, aliases.of(x))), set(filter(stays, aliases.held_by(x)))
+    own = set(filter(stays, aliases.of(x)))
+    if isinstance(x, tuple) and interpreter.capture.is_given(x):
+        own.add(("given", id(x)))
+        aliases.link(("given", id(x)), x)
+    return own, set(filter(stays, aliases.held_by(x)))
 
 
 def _is_inside(interpreter: Interpreter, side: Side, x: Any) -> bool:
+    if isinstance(x, tuple):
+        return not interpreter.capture.is_given(x)
     made = interpreter.owner_of(x)
     return made is not None and side.region.encloses(made)
 
@@ -112,10 +118,12 @@ def _ways_in(
         if is_grown(x):
             return
         parts = x if type(x) is list else contents_of(x)
-    elif type(x) in (list, dict, tuple) or isinstance(x, tuple):
+    elif type(x) in (list, dict) or isinstance(x, tuple):
         parts = x
         if is_grown(x):
             return
+        if x and isinstance(x, tuple):
+            yield way, x
     else:
         return
     pairs = parts.items() if isinstance(parts, dict) else enumerate(parts)

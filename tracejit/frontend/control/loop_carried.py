@@ -25,7 +25,7 @@ from tracejit.frontend.control.kinds import (
 )
 from tracejit.frontend.control.merges import undefined
 from tracejit.frontend.control.unions import choose
-from tracejit.frontend.tracing.aliases import has_identity
+from tracejit.frontend.tracing.aliases import is_told_apart
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage, laid_out
@@ -289,7 +289,7 @@ class _Parts(LoopCarried):
         pairs = zip(self.children, self._of(x), strict=True)
         parts = [child.inside(interpreter, trace, values, part, ran) for child, part in pairs]
         new = rebuild(interpreter, self.cls, self.keys, parts)
-        if not has_identity(new):
+        if not is_told_apart(new):
             return new
         aliases = interpreter.aliases
         aliases.add(new, self.labels)
@@ -299,8 +299,7 @@ class _Parts(LoopCarried):
         if ran is not None and interpreter.capture.is_outside(x):
             return Union(ran, new, x)
         # It may still be the object from before the loop.
-        aliases.follow(new, x)
-        aliases.link(("start", id(x)), new, x)
+        aliases.follow_one(new, x, "start")
         return new
 
     def end(self, region: Trace, x: Any) -> list[Value]:

@@ -28,7 +28,7 @@ from tracejit.frontend.control.kinds import (
 )
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number, leaves_of
-from tracejit.frontend.tracing.aliases import has_identity
+from tracejit.frontend.tracing.aliases import is_told_apart
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
@@ -382,11 +382,10 @@ class PhiBuilder:
             if len(old) == 1 and issubclass(cls, tuple) and all(map(operator.is_, parts, old[0])):
                 return old[0]
             new = rebuild(self.interpreter, cls, keys, parts)
-            if has_identity(new):
-                self.interpreter.aliases.follow(new, *old)
+            if is_told_apart(new):
                 for x in old:
                     # An object that is not rebuilt may hold what was.
-                    self.interpreter.aliases.link(("joined", id(x)), new, x)
+                    self.interpreter.aliases.follow_one(new, x, "joined")
             return new
 
         return made

@@ -197,7 +197,11 @@ def _flattened(
         interpreter.aliases.require_apart(
             result,
             owners,
-            outside=lambda x: interpreter.owner_of(x) is None or id(x) in capture.rebuilt,
+            outside=lambda x: (
+                capture.is_given(x)
+                if isinstance(x, tuple)
+                else interpreter.owner_of(x) is None or id(x) in capture.rebuilt
+            ),
         )
         return flatten_result(result, is_local, *places, shared, capture.holds_rows)
     except TraceError as e:

@@ -259,7 +259,7 @@ class TracedFlat(Items):
         self.array = x
 
     @property
-    def length(self) -> Any:  # type: ignore[override]
+    def length(self) -> Any:
         """How many elements there are."""
         return unwrap(self.array.type.size, here().env)
 

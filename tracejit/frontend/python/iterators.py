@@ -17,6 +17,7 @@ from tracejit.frontend.control.iteration import Items, items_of, zipped
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
@@ -40,7 +41,12 @@ class _Elements(Items):
         self.interpreter, self.elements, self.length = interpreter, x, len(x)
 
     def item(self, k: Any) -> Any:
+        self.check()
         return self.interpreter.item(self.elements, k)
+
+    def check(self) -> None:
+        if is_grown(self.elements) or len(self.elements) != self.length:
+            raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
 
 
 def _over(interpreter: Interpreter, g: GeneratorCall, give: Callable[[Any], Any]) -> Any:
@@ -138,8 +144,11 @@ def zipped_items(interpreter: Interpreter, parts: Sequence[Any], strict: bool) -
     run = made.run
 
     def watched() -> Any:
+        rows.check()
         with _unchanged(parts[:place]):
-            return run()
+            result = run()
+        rows.check()
+        return result
 
     made.run = watched
     return made

@@ -4,7 +4,8 @@ Joins of branches and heads of loops rebuild what a region has made. What is reb
 object as another that the trace still knows under another name. Such objects share a *label*. A
 store into one of them makes the others stale: nobody may look at these from then on, since their
 contents are those of before the store. A list that grows with data *holds* its rows by value; a
-store into a row makes the list stale.
+store into a row makes the list stale. Nothing stores into tuples: their labels only tell whether a
+result would show which of them are one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.tracer import Tracer
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["Aliases", "has_identity", "objects_in", "viewed"]
+__all__ = ["Aliases", "has_identity", "is_told_apart", "objects_in", "viewed"]
 
 
 def has_identity(x: Any) -> bool:
@@ -32,10 +33,16 @@ def has_identity(x: Any) -> bool:
     )
 
 
-def objects_in(x: Any, is_local: Callable[[Any], bool]) -> Iterator[Any]:
+def is_told_apart(x: Any) -> bool:
+    """Whether a caller can see which object `x` is: it has identity, or is a tuple."""
+    return has_identity(x) or isinstance(x, tuple) and len(x) > 0
+
+
+def objects_in(x: Any, is_local: Callable[[Any], bool], tuples: bool = False) -> Iterator[Any]:
     """Yields `x` and what it holds, at any depth, as far as it has identity; each object once.
 
-    Other objects are looked into where the trace has made them, as `is_local` says.
+    Other objects are looked into where the trace has made them, as `is_local` says; `tuples` are
+    among what is given on demand.
     """
     seen: set[int] = set()
     todo = [x]
@@ -51,6 +58,8 @@ def objects_in(x: Any, is_local: Callable[[Any], bool]) -> Iterator[Any]:
             continue
         if isinstance(x, tuple):
             seen.add(id(x))
+            if tuples and x:
+                yield x
             todo += x
         elif has_identity(x):
             seen.add(id(x))
@@ -85,8 +94,8 @@ class Aliases:
         self.any_stale = False
 
     def add(self, x: Any, labels: Iterable[Hashable]) -> None:
-        """Gives `x` labels; what has no identity needs none."""
-        if has_identity(x):
+        """Gives `x` labels; what nobody tells apart needs none."""
+        if is_told_apart(x):
             self._note(x, labels, 1)
 
     def hold(self, x: Any, labels: Iterable[Hashable]) -> None:
@@ -121,6 +130,11 @@ class Aliases:
                 self.add(new, self.of(x))
                 self.hold(new, self.held_by(x))
 
+    def follow_one(self, new: Any, x: Any, what: str) -> None:
+        """Notes that an object made anew may be `x`, whose labels it gets; `what` names the way."""
+        self.follow(new, x)
+        self.link((what, id(x)), new, x)
+
     def link(self, label: Hashable, *objects: Any) -> None:
         """Notes that these may be one object."""
         for x in objects:
@@ -138,7 +152,7 @@ class Aliases:
         An object that it holds already is there twice: see `require_apart`.
         """
         label = ("row", id(owner))
-        for x in objects_in(row, self._is_local):
+        for x in objects_in(row, self._is_local, tuples=True):
             if label in self.of(x):
                 self.hold(owner, (("twice", id(owner)),))
             self.hold(owner, (label, *self.of(x)))
@@ -146,7 +160,7 @@ class Aliases:
 
     def row_of(self, owner: Any, row: Any) -> None:
         """Notes that `row` is what was read from a list that holds its rows by value."""
-        if has_identity(row):
+        if is_told_apart(row):
             label = ("row", id(owner))
             self.hold(owner, (label,))
             self.add(row, (label,))
@@ -189,7 +203,7 @@ class Aliases:
         if not self._known:
             return
         self.require_current(*given)
-        reached = {id(x): x for x in objects_in(given, self._is_local)}
+        reached = {id(x): x for x in objects_in(given, self._is_local, tuples=True)}
         for x in reached.values():
             if id(x) not in self._known:
                 continue
