@@ -92,6 +92,16 @@ def given_by_a_helper(ts: Any, x: Any) -> Any:
     return pick(ts[0], ts[1])
 
 
+@calls((0.5, [1.0, 2.0]), (-30.0, [1.0, 2.0]), (7.0, [1.0]))
+def lists_that_calls_pick(n: float, path: Any) -> Any:
+    """Each level joins the lists of those below it: LLVM must not fold them all together."""
+    if n > 5:
+        return path
+    a = lists_that_calls_pick(n + 1, [*path])
+    a[0] += 1
+    return a
+
+
 # Iterators beside generators ---------------------------------------------------------------------
 
 

@@ -59,6 +59,9 @@ class CompileError(RuntimeError):
 # JITLink keeps a library's sections in one slab, so that position independent code of the
 # small model always reaches them; what lies farther away goes through its own GOT.
 _JIT_LINK = sys.platform != "win32"
+#: Joined truth values of a module that simplifycfg copes with: it folds branches on those that are
+#: joined from each other into their successors, which doubles its time again and again.
+_MOST_JOINED = 64
 
 
 class _Compiler:
@@ -106,7 +109,7 @@ class _Compiler:
         """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
 
         def simplified(module: int) -> _T:
-            if simplifycfg:
+            if simplifycfg and ir_text.count("= phi i1 ") <= _MOST_JOINED:
                 api.simplify(module, self.cleaner, self.builder)
                 if '"tracejit-loops"' in ir_text:
                     api.optimize(module, self.loop_builder, _LOOP_LEVEL)
