@@ -209,3 +209,24 @@ def defined_with_another_type(x):
 
 
 programs.add(defined_with_another_type, (3.0,), (1.0,), (-1.0,), (np.float64(1.5),))
+
+
+def deleted_in_each_iteration(x, n):
+    for v in range(n):
+        last = v * x
+    for _ in range(n):
+        del last
+    return x
+
+
+programs.add(deleted_in_each_iteration, (1.5, 0), (1.5, 1), (2.5, 3), (2.5, 30))
+
+
+def deleted_on_one_side(x):
+    if x > 1:
+        k = x
+    del k
+    return x
+
+
+programs.add(deleted_on_one_side, (1.5,), (0.5,), (2.5,))

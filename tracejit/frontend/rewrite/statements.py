@@ -92,6 +92,7 @@ class Statements(Expressions):
         out = []
         for target in node.targets:
             if isinstance(target, ast.Name):
+                out.append(self.statement(self.name(ast.Name(target.id, ast.Load()))))
                 out.append(self.at(ast.Delete([self.at(ast.Name(target.id, ast.Del()))])))
             elif isinstance(target, ast.Subscript):
                 place = self.visit(target.value), self.visit(target.slice)
