@@ -142,7 +142,7 @@ class PhiBuilder:
 
     def lifted(self, x: Any, side: int) -> Value:
         """A number or array as a value of a side."""
-        with self.sides[side].reopened():
+        with self.sides[side].reopened(containers=False):
             return lift(x).value()
 
     def complete(self) -> list[list[Value]]:
@@ -153,7 +153,7 @@ class PhiBuilder:
             for k, side in enumerate(self.sides):
                 v = slot[k]
                 if v is None:
-                    with side.reopened():
+                    with side.reopened(containers=False):
                         v = undefined(side.region, self._without_local(t, 1 - k))
                 out[k].append(v)
         return out
@@ -517,7 +517,7 @@ class PhiBuilder:
         """The one of two numbers of a type that a side has, by a flag where it may have both."""
         if a is None or b is None or a is b:
             return a or b
-        with side.reopened():
+        with side.reopened(containers=False):
             first, second = wrap(side.region, a), wrap(side.region, b)
             found = self.interpreter.ternary(is_first, lambda: first, lambda: second)
             return lift(found).value()
@@ -548,7 +548,7 @@ def in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Valu
     for v, side in zip(values, sides, strict=False):
         assert v is None or isinstance(v.type, ArrayType)
         if v is not None and v.type.order != first.order:  # type: ignore[union-attr]
-            with side.reopened():
+            with side.reopened(containers=False):
                 v = laid_out(side.region, v, first.order)
         out.append(v)
     return out
