@@ -259,7 +259,7 @@ def in_order(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> 
     """`sorted(x, key=key, reverse=reverse)`."""
     trace = here()
     arrays = [wrap(trace, a.copy().value()) for a in ordered(interpreter, x, key, reverse)]
-    return _made(interpreter, x[0].form, arrays)
+    return _made(interpreter, x[0].form, arrays, x)
 
 
 def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
@@ -349,7 +349,8 @@ def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
     forms = {form_of(v) for v in x}
     form = next(iter(forms))
     if len(forms) == 1 and form is not None and not any(v.shape for v in leaves_in(form)):
-        return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
+        contents = packed(interpreter, list(x), form, len(x), owner=x)
+        return item(interpreter, contents, key)
     arrays = any(isinstance(v, TracedArray) for v in x)
     if len(x) > (_FEW_ARRAYS if arrays else _FEW_OBJECTS):
         return x[key]
@@ -378,12 +379,14 @@ def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     require_index(key)
     trace = here()
     parts = [wrap(trace, array[key].copy().value()) for array in prefixes(x)]
-    return _made(interpreter, x[0].form, parts)
+    return _made(interpreter, x[0].form, parts, x)
 
 
-def _made(interpreter: Interpreter, form: Form, arrays: list[Any]) -> Any:
-    """A new list of what arrays hold, in which others may have part."""
-    return interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
+def _made(interpreter: Interpreter, form: Form, arrays: list[Any], *lists: Any) -> Any:
+    """A new list of what arrays hold, in which others may have part: the rows of `lists`."""
+    new = interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
+    interpreter.aliases.rows_from(new, *lists)
+    return new
 
 
 def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> None:
@@ -455,7 +458,7 @@ def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
             room = x[0].capacity if is_grown(x) else len(x)
             parts.append(prefixes(packed(interpreter, x, form, room)))
     joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    return _made(interpreter, form, joined)
+    return _made(interpreter, form, joined, a, b)
 
 
 def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:

@@ -404,8 +404,7 @@ def packed(
             if held is not None:
                 new[: held.shape[0]] = held
         return [Grown(interpreter, form, arrays, x[0].owned, x[0].is_row), length]
-    for v in x:
-        interpreter.aliases.list_rows(x if owner is None else owner, v)
+    interpreter.aliases.list_rows(x if owner is None else owner, *x, is_all=True)
     columns = zip(*(columns_of(interpreter, form, v) for v in x), strict=True)
     for array, column in zip(arrays, columns, strict=bool(x)):
         array[: len(x)] = lift(list(column))

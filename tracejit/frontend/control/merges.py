@@ -366,6 +366,8 @@ class PhiBuilder:
             return None
         if not isinstance(a, _VALUES) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
             return None
+        if isinstance(a, tuple) and all(map(self.interpreter.capture.is_given, (a, b))):
+            return None  # One of two that the caller has.
         for x, side in zip((a, b), self.sides, strict=True):
             self.interpreter.aliases.require_current(x, trace=side.region)
         cls, keys, _ = one

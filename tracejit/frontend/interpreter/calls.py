@@ -25,7 +25,7 @@ import numpy as np
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.containers.listed_arrays import with_arrays
-from tracejit.frontend.containers.traced import DIRECT, TRACED
+from tracejit.frontend.containers.traced import DIRECT, PERMUTING, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
@@ -248,7 +248,8 @@ def _call_function(
     if f in TRACED:
         from tracejit.frontend.interpreter.library import call_library
 
-        return call_library(interpreter, f, args, kwargs)
+        with interpreter.aliases.permuting(f in PERMUTING):
+            return call_library(interpreter, f, args, kwargs)
     if f in DIRECT:
         return f(*args, **kwargs)
     if f in FORMS or f in choices.FORMS:
