@@ -37,6 +37,7 @@ from tracejit.frontend.tracing.grown import (
     Record,
     fits,
     form_of,
+    holds_objects,
     is_grown,
     joined_form,
     leaves_in,
@@ -385,7 +386,8 @@ def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
 def _made(interpreter: Interpreter, form: Form, arrays: list[Any], *lists: Any) -> Any:
     """A new list of what arrays hold, in which others may have part: the rows of `lists`."""
     new = interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
-    interpreter.aliases.rows_from(new, *lists)
+    if holds_objects(form):
+        interpreter.aliases.rows_from(new, *lists)
     return new
 
 

@@ -148,7 +148,7 @@ def takes_unions(interpreter: Interpreter, f: Any, args: Sequence[Any]) -> bool:
         known = f in CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
         return not known and not _is_numpy(f) and f not in CALLS
     if isinstance(f, type):
-        return f not in CALLS and not issubclass(f, (np.generic, np.dtype))
+        return f is range or f not in CALLS and not issubclass(f, (np.generic, np.dtype))
     return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not _is_hosted(f)
 
 

@@ -75,6 +75,7 @@ from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+from tracejit.frontend.tracing.union import Union
 
 __all__ = ["CALLS"]
 
@@ -100,6 +101,8 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
 
 
 def _range(interpreter: Interpreter, *args: Any) -> Any:
+    # Its numbers are Python's ints, whatever those are that it is made of.
+    args = tuple(interpreter.call(operator.index, x) if isinstance(x, Union) else x for x in args)
     require_known(args, "an argument of range()")
     return ranged(interpreter, *args)
 

@@ -88,6 +88,7 @@ def _extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
         return
     values = list(interpreter.iterate(values))  # all items first: they may be its own
     grows(interpreter, x, values)
+    interpreter.copied(len(values))
     x.extend(values)
 
 
