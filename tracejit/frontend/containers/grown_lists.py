@@ -22,7 +22,9 @@ from tracejit.frontend.control.growth import (
     packed,
     widened_form,
 )
-from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.iteration import (
+    items_of,
+)
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
@@ -46,6 +48,7 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap

@@ -30,6 +30,7 @@ from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance, is_stream
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
@@ -291,7 +292,7 @@ class TraceInterpreter(_Control):
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
 
-        from tracejit.frontend.control.iteration import Items, items_of
+        from tracejit.frontend.control.iteration import items_of
         from tracejit.frontend.python import positions
 
         self.step()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.items.keys import takes_no_array
@@ -20,6 +19,7 @@ from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.tracer import (

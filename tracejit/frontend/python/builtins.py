@@ -31,7 +31,6 @@ from tracejit.frontend.containers.deques import make_deque
 from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.containers.heaps import HEAP_CALLS
 from tracejit.frontend.control.iteration import (
-    Items,
     Once,
     enumerated,
     items_of,
@@ -68,6 +67,7 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import TracedError
