@@ -35,6 +35,8 @@ def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
     trace = here()
     if trace.env.decide(size, "<", 0):
         raise ValueError("negative dimensions are not allowed")
+    if isinstance(size, int) and size >= 2**48:
+        raise TraceError("TJ004", "more numbers than memory holds", user_line())
     wrapped = wrap(trace, trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
     assert isinstance(wrapped, TracedArray)
     return wrapped

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.conversion import asarray, is_static_number, stored
 from tracejit.frontend.numpy.creation import filled, iota, placeholder, with_order
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_order_of, memory_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim
 
 __all__: list[str] = []
@@ -33,6 +33,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     widths = _pad_widths(pad_width, x.ndim)
     if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
         raise ValueError("index can't contain negative values")
+    # NumPy stores an element of an array of it, even where there is no edge.
+    element = np.asarray(value) if is_static_number(value) else asarray(value)
+    value = wrap(here(), stored(element[()], x.dtype))
     if any(before != 0 or after != 0 for before, after in widths):
         if (order := memory_order(x)) is not None and _reach(x, widths, mode):
             return _stored(x, widths, mode, value, order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     places = operator.index(decimals)
     if abs(places) > _MOST_PLACES:
         raise TraceError("TJ004", f"np.round to {places} decimals", user_line())
+    # NumPy multiplies one by one, which is not exact beyond 22 places.
+    power = reduce(operator.mul, [10.0] * abs(places), 1.0)
     d = x.dtype
     if d.kind == "c":
         parts = [round_(part, places).value() for part in (x.real, x.imag)]
@@ -168,15 +170,14 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
-        scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
-        new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
+        scaled = elementwise(np.rint, (elementwise(np.divide, (x, power)),))
+        new = lift(elementwise(np.multiply, (scaled, power)))
         new = wrap(here(), cast_value(new.value(), d))
         return in_order_of(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
     if places == 0:
         return elementwise(np.rint, (x,))
-    power = 10.0 ** abs(places)
     to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
     scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
     out = elementwise(back, (scaled, power))

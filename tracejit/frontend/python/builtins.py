@@ -38,7 +38,6 @@ from tracejit.frontend.control.iteration import (
     reversed_items,
     zipped,
 )
-from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.control.unions import leaves_of
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.numpy.stores import TracedFlat
@@ -110,6 +109,7 @@ def _range(interpreter: Interpreter, *args: Any) -> Any:
 def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
+    start = interpreter.binary("add", interpreter.call(operator.index, start), 0)
     if isinstance(iterable, GeneratorCall):
         return enumerated_items(interpreter, iterable, start)
     items: Any = enumerated(iterable, start)
@@ -439,6 +439,7 @@ def _ndindex(interpreter: Interpreter, *shape: Any) -> Any:
     if len(shape) == 1 and isinstance(shape[0], tuple):
         (shape,) = shape
     require_known(shape, "a shape")
+    shape = tuple(interpreter.call(operator.index, n) for n in shape)
     numbers = interpreter.call(range, interpreter.call(math.prod, shape))
     return interpreter.call(map, interpreter.allocate(lambda k: _place(k, shape)), numbers)
 
@@ -463,7 +464,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **FOLD_CALLS,
     **CONTEXT_CALLS,
     **MESSAGE_CALLS,
-    **PLACE_CALLS,
     **HEAP_CALLS,
     **BISECT_CALLS,
     **COUNTER_CALLS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
-from tracejit.frontend.numpy.linalg.products import diagonal_view, matrix_product
+from tracejit.frontend.numpy.linalg.products import diagonal_view, from_zero, matrix_product
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, reshaped
@@ -98,7 +98,7 @@ def _summed(x: TracedArray, labels: str, keep: set[str]) -> tuple[TracedArray, s
     if not axes:
         return x, labels
     total = np.sum(x, axis=axes, dtype=x.dtype) if x.dtype.kind != "b" else np.any(x, axis=axes)
-    return asarray(total), "".join(c for c in labels if c in keep)
+    return asarray(from_zero(total)), "".join(c for c in labels if c in keep)
 
 
 def _arranged(x: TracedArray, labels: str, target: str, sizes: dict[str, Dim]) -> TracedArray:
@@ -188,8 +188,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
             elif d != have and not env.is_one(d) and not env.expect(d, "==", have):
                 raise ValueError(f"operands could not be broadcast together over {c!r}")
     x, a = arrays[0], labels[0]
+    contracted = False
     for k in range(1, len(arrays)):
         later = set(result).union(*labels[k + 1 :])
+        contracted = bool(_shared(x, a, arrays[k], labels[k]) - later)
         x, a = _pair(x, a, arrays[k], labels[k], later, sizes)
     x, a = _summed(x, a, set(result))
     x = permuted(x, [a.index(c) for c in result])
@@ -197,4 +199,33 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         # The order of NumPy's result depends on the strides of all operands.
         x = TracedArray(here(), Storage(here(), x.value()))
         x.storage.order = None
-    return x if x.ndim or optimize is not False else x[()]
+    if optimize is False:
+        x = x if contracted or len(arrays) == 1 else asarray(from_zero(x))
+    elif not x.ndim and len(arrays) > 2:
+        _require_one_group(arrays, labels, optimize)
+        return x
+    # A product of matrices stays an array without axes.
+    return x if x.ndim or optimize is not False and contracted else x[()]
+
+
+def _shared(x: TracedArray, a: str, y: TracedArray, b: str) -> set[str]:
+    """The labels of two operands along which neither has one element."""
+    env = here().env
+    long = [
+        {c for c, d in zip(labels, z.type.shape, strict=True) if not env.is_one(d)}
+        for z, labels in ((x, a), (y, b))
+    ]
+    return long[0] & long[1]
+
+
+def _require_one_group(arrays: list[TracedArray], labels: list[str], optimize: Any) -> None:
+    """Raise TraceError where the order of NumPy's products decides whether a number or an array
+    without axes comes of them: for operands in groups without a common label, and given orders.
+    """
+    rest = list(zip(arrays, labels, strict=True))
+    group = [rest.pop()]
+    for near in group:
+        group += [far for far in rest if _shared(*near, *far)]
+        rest = [far for far in rest if not any(far is found for found in group)]
+    if rest or type(optimize) not in (bool, str):
+        raise TraceError("TJ004", "np.einsum in such an order", user_line())
