@@ -8,9 +8,10 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.numpy.shape import shape_dims
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.frontend.tracing.tracer import TracedArray, lift
+from tracejit.frontend.tracing.tracer import TracedArray, here, lift
 
 __all__ = ["CALLS"]
 
@@ -46,12 +47,10 @@ class _Elements(Items):
 def _ndindex(interpreter: Any, *shape: Any) -> Any:
     if len(shape) == 1 and type(shape[0]) in (tuple, list):
         shape = tuple(shape[0])
-    sizes = tuple(int(n) if isinstance(n, np.integer) else n for n in shape)
-    if not all(type(n) in (int, SymInt) for n in sizes):
-        raise TraceError("TJ002", "np.ndindex of sizes that the data decide", user_line())
-    if any(interpreter.truth_of(n < 0) is not False for n in sizes):
-        raise TraceError("TJ002", "np.ndindex of a negative size", user_line())
-    return interpreter.allocate(_Places(sizes))
+    env, sizes = here().env, shape_dims(shape)
+    if any(env.decide(n, "<", 0) for n in sizes):
+        raise ValueError("negative dimensions are not allowed")
+    return interpreter.allocate(_Places(tuple(unwrap(n, env) for n in sizes)))
 
 
 def _ndenumerate(interpreter: Any, x: Any) -> Any:

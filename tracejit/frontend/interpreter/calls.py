@@ -24,7 +24,7 @@ import numpy as np
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
-from tracejit.frontend.containers.listed_arrays import with_arrays
+from tracejit.frontend.containers.listed_arrays import takes_arrays
 from tracejit.frontend.containers.traced import DIRECT, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import asarray, cast_value
@@ -382,13 +382,13 @@ def _is_multimethod(f: Any) -> bool:
     return type(f).__module__ == "uarray" and _is_hosted(f)
 
 
+@takes_arrays
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     from tracejit.frontend.interpreter.library import call_followed, is_followed
     from tracejit.frontend.interpreter.library_functions import FOLLOWED
 
-    args, kwargs = with_arrays(args, kwargs)
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
@@ -431,6 +431,7 @@ def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return found if own and found.size <= _SMALL else None
 
 
+@takes_arrays
 def _call_ufunc(
     interpreter: Interpreter,
     ufunc: np.ufunc,
@@ -442,7 +443,9 @@ def _call_ufunc(
     if kwargs.get("out") is Ellipsis:
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
-    args, kwargs = with_arrays(args, kwargs)
+    if method != "__call__" and kwargs.get("out") == (None,):
+        # Before it hands a call on, NumPy takes out what it refuses by itself.
+        raise TraceError("TJ004", f"{ufunc.__name__}.{method} with out=", user_line())
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.

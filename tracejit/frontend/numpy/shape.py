@@ -120,12 +120,13 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         return a
     if order == "A":
         order = _memory_order(x)
-    if order == "C":
-        return in_c_order(reshaped(x, dims)) if copy is True else reshaped(x, dims)
-    if order != "F":
+    if order not in ("C", "F"):
         raise TraceError("TJ004", f"np.reshape with order={order!r}", user_line())
-    flat = reshaped(reversed_axes(x), dims[::-1])
-    return reversed_axes(in_c_order(flat) if copy is True else flat)
+    made = reshaped(x, dims) if order == "C" else reshaped(reversed_axes(x), dims[::-1])
+    if copy is False and made.storage is not x.storage:
+        raise TraceError("TJ004", "np.reshape with copy=False", user_line())
+    made = in_c_order(made) if copy is True else made
+    return made if order == "C" else reversed_axes(made)
 
 
 def _memory_order(x: TracedArray) -> str:

@@ -12,10 +12,11 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
-from tracejit.frontend.numpy.items.keys import takes_no_array
+from tracejit.frontend.numpy.items.keys import is_index, takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
+from tracejit.frontend.numpy.selection import check_kind
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
@@ -32,6 +33,7 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 from tracejit.ir.dims import Dim, floordiv, prod
+from tracejit.ir.types import dtype_of
 
 __all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
 
@@ -117,7 +119,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Store values at places of the flattened array, in order."""
     x = _target(a, "np.put")
     index = asarray(ind)
-    if index.dtype.kind not in "iu":
+    if not np.can_cast(index.dtype, np.intp, "safe"):
         raise TraceError("TJ004", f"np.put at places of {index.dtype}", user_line())
     env = here().env
     size = unwrap(x.type.size, env)
@@ -227,6 +229,7 @@ def sort_in_place(
     x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
     """`x.sort()`: the elements in ascending order along one axis."""
+    check_kind(kind, stable)
     if order is not None:
         raise TraceError("TJ004", "sort with order=", user_line())
     k = normalize_axis_index(axis, x.ndim)
@@ -296,15 +299,16 @@ class TracedFlat(Items):
 
 
 def _flat_key(key: Any) -> Any:
-    if isinstance(key, tuple):
-        if len(key) != 1:
-            raise IndexError("unsupported iterator index")
+    if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
-    if isinstance(key, bool) or (isinstance(key, TracedArray) and key.dtype.kind == "b"):
+    if isinstance(key, list):
+        key = asarray(key if len(key) else np.zeros(0, np.int64))
+    kind = dtype_of(key.type).kind if isinstance(key, Tracer) else "i"
+    if kind == "b":
         raise TraceError("TJ015", "a boolean mask as an index", user_line())
-    if isinstance(key, np.ndarray) or key is None:
+    if kind not in "iu" or not (isinstance(key, (Tracer, slice)) or is_index(key) or key is ...):
         raise TraceError("TJ004", "such an index into .flat", user_line())
-    return asarray(key, np.int64) if isinstance(key, list) else key
+    return key
 
 
 SUBSCRIPTS[TracedFlat] = TracedFlat.__getitem__

@@ -10,7 +10,6 @@ import dataclasses
 import enum
 import functools
 import itertools
-import math
 import operator
 import sys
 import types
@@ -63,7 +62,7 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
-from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.checks import class_of, require_integer, require_known, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
@@ -226,6 +225,7 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    require_integer(reverse)
     items = settled_dict(items)
     long = grown_lists.is_long(items) and not is_grown(items)
     if long or isinstance(items, (GeneratorCall, StandIn)):
@@ -422,37 +422,6 @@ def _ndarray(
     return interpreter.call(np.empty, shape, dtype, order or "C")
 
 
-def _place(k: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The indices of element number k in C order."""
-    found: list[Any] = []
-    for n in reversed(shape[1:]):
-        found.append(k % n)
-        k = k // n
-    return (*([k] if shape else []), *reversed(found))
-
-
-def _ndindex(interpreter: Interpreter, *shape: Any) -> Any:
-    """`np.ndindex(*shape)`, an iterator over all indices."""
-    if len(shape) == 1 and isinstance(shape[0], tuple):
-        (shape,) = shape
-    require_known(shape, "a shape")
-    numbers = interpreter.call(range, interpreter.call(math.prod, shape))
-    return interpreter.call(map, interpreter.allocate(lambda k: _place(k, shape)), numbers)
-
-
-def _ndenumerate(interpreter: Interpreter, x: Any) -> Any:
-    """`np.ndenumerate(x)`, an iterator over all indices and the elements there."""
-    array = interpreter.call(np.asarray, x)
-    shape = array.shape
-    numbers = interpreter.call(range, interpreter.call(math.prod, shape))
-
-    def item(k: Any) -> Any:
-        place = _place(k, shape)
-        return place, interpreter.item(array, place)
-
-    return interpreter.call(map, interpreter.allocate(item), numbers)
-
-
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
@@ -509,7 +478,5 @@ CALLS: dict[Any, Callable[..., Any]] = {
     itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),
     _multiarray_umath._array_converter: _converter,
     np.ndarray: _ndarray,
-    np.ndindex: _ndindex,
-    np.ndenumerate: _ndenumerate,
     typing.cast: lambda interpreter, t, x: x,
 }

@@ -34,6 +34,7 @@ __all__ = [
     "is_opaque",
     "is_operand",
     "require_index",
+    "require_integer",
     "require_key",
     "require_known",
     "require_plain",
@@ -141,6 +142,13 @@ def require_known(x: Any, what: str) -> None:
             require_known(part, what)
         return
     raise TraceError("TJ002", f"{what} of class {type(x).__name__}", user_line())
+
+
+def require_integer(x: Any) -> None:
+    """Raise TypeError unless Python takes `x` for an int."""
+    cls = class_of(x)
+    if cls is np.bool_ or not hasattr(cls, "__index__"):
+        raise TypeError(f"'{cls.__name__}' object cannot be interpreted as an integer")
 
 
 def require_index(key: Any) -> None:
