@@ -367,6 +367,12 @@ def _call_class(
 # NumPy -------------------------------------------------------------------------------------------
 
 
+#: Functions that make no array of a sequence.
+_OF_ARRAYS = frozenset(
+    (np.astype, np.can_cast, np.dsplit, np.hsplit, np.split, np.unstack, np.vsplit)
+)
+
+
 def _is_numpy(f: FunctionType | BuiltinFunctionType) -> bool:
     module = f.__module__
     return f in HANDLERS or isinstance(module, str) and module.partition(".")[0] == "numpy"
@@ -389,6 +395,8 @@ def _call_numpy(
     from tracejit.frontend.interpreter.library import call_followed, is_followed
     from tracejit.frontend.interpreter.library_functions import FOLLOWED
 
+    if f in _OF_ARRAYS:
+        _require_arrays(f, *args[:1], *(kwargs[k] for k in ("ary", "from_") if k in kwargs))
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
@@ -413,6 +421,12 @@ def _call_numpy(
         return _host_call(interpreter, f, args, kwargs, refused)
     with np.errstate(all="ignore"):
         return interpreter.fresh(f(*args, **kwargs))
+
+
+def _require_arrays(f: Any, *given: Any) -> None:
+    for x in given:
+        if type(x) in (list, tuple) or isinstance(x, TracedArray) and x.storage.listed:
+            raise TraceError("TJ004", f"{_name(f)} of a sequence", user_line())
 
 
 def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -71,10 +71,10 @@ def _stacked(parts: list[TracedArray]) -> TracedArray:
 def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
     if isinstance(x, (TracedArray, np.ndarray)) or dtype.kind not in "iu":
-        made = asarray(x)
-        if made.dtype.kind == "c" and dtype.kind not in "cb":
+        array = asarray(x)
+        if array.dtype.kind == "c" and dtype.kind not in "cb":
             raise TraceError("TJ004", f"complex numbers made {dtype}", user_line())
-        return made
+        return array
     if isinstance(x, (list, tuple)):
         return asarray(x, dtype)
     made = wrap(here(), as_array(wrap(here(), stored(x, dtype)), ()))

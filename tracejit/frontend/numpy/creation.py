@@ -248,7 +248,7 @@ def array(
     like: Any = None,
 ) -> Any:
     """A new array from an array, a number or a nested list."""
-    only("np.array", like=like, ndmax=ndmax or NOT_GIVEN)
+    only("np.array", like=like, ndmax=NOT_GIVEN if ndmax == 0 else ndmax)
     if copy is False:
         raise TraceError("TJ004", "np.array with copy=False", user_line())
     out = _array(object, dtype, bool(copy), order)

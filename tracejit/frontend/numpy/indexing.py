@@ -170,7 +170,7 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         return _Axis("slice", *slice_extent(k, n, env))
     if isinstance(k, (int, np.integer, SymInt)) and not isinstance(k, bool):
         i = as_dim(k)
-        if isinstance(k, np.uint64) and i > _I64_MAX:
+        if isinstance(k, np.uint64) and k > _I64_MAX:
             raise OverflowError("Python int too large to convert to C long")
         if not env.is_known(i, n):
             return _parse_counter(i, n, env)

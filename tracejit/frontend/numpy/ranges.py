@@ -99,7 +99,7 @@ def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
     if steps == 0 and stop - start != 0:
         length = 0 if math.copysign(1.0, steps) < 0 else 1
     if length >= 2**63 // d.itemsize:
-        raise ValueError("Maximum allowed size exceeded")
+        raise TraceError("TJ004", f"np.arange of {length} numbers", user_line())
     if length <= 2 or d.kind == "b":
         return (
             asarray(np.arange(start, stop, step, dtype=d).tolist(), d)

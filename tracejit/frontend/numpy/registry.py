@@ -117,9 +117,9 @@ def bound_to(
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
     given = bound.arguments
     given |= plain_options(name, given)
-    for rest in ("others", "kwargs"):
-        if rest in given:
-            given[rest] |= plain_options(name, given[rest])
+    for p in bound.signature.parameters.values():
+        if p.kind is p.VAR_KEYWORD and p.name in given:
+            given[p.name] |= plain_options(name, given[p.name])
     return bound
 
 
@@ -202,7 +202,9 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),
     "optimize": lambda x: isinstance(x, bool) or x in ("greedy", "optimal"),
     "order": _one_of(None, "C", "F", "A", "K"),
-    "subok": _is_flag,
+    "overwrite_input": lambda x: x is False,
+    **dict.fromkeys(("sorted", "subok"), _is_flag),
+    "to": lambda x: isinstance(x, (type, str, np.dtype)),
 }
 #: Functions that take several axes; of all others `axis` is one.
 SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vector_norm} | {

@@ -41,7 +41,7 @@ def shape_dims(shape: Any) -> tuple[Dim, ...]:
 
     Raises TypeError for anything else, bools included, as NumPy does.
     """
-    if isinstance(shape, (tuple, list)):
+    if isinstance(shape, (tuple, list, bytes)):
         return tuple(_size(d, "an integer is required") for d in shape)
     if isinstance(shape, np.ndarray):
         return tuple(int(d) for d in shape.reshape(-1))

@@ -119,7 +119,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Store values at places of the flattened array, in order."""
     x = _target(a, "np.put")
     index = asarray(ind)
-    if not np.can_cast(index.dtype, np.intp, "safe"):
+    if index.dtype.kind not in "iu" or index.dtype == np.uint64:
         raise TraceError("TJ004", f"np.put at places of {index.dtype}", user_line())
     env = here().env
     size = unwrap(x.type.size, env)

@@ -128,7 +128,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     operands = [a] if b is None else [a, asarray(b)]
     if not repeats:
         if len(operands) != ufunc.nin or ufunc.nout != 1:
-            raise ValueError(f"{name}: the number of operands does not fit")
+            raise TraceError("TJ004", f"{name} of {len(operands)} operands", user_line())
         selected = a[(indices if isinstance(indices, tuple) else (indices,)) + (Ellipsis,)]
         new = lift(call_ufunc(ufunc, (selected, *operands[1:])))
         store_masked(selected, new, True, "unsafe", name)
