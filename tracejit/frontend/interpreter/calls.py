@@ -369,7 +369,10 @@ def _call_class(
 
 #: Functions that make no array of a sequence.
 _OF_ARRAYS = frozenset(
-    (np.astype, np.can_cast, np.dsplit, np.hsplit, np.split, np.unstack, np.vsplit)
+    getattr(np, name)
+    for name in (
+        "astype can_cast dsplit hsplit isfortran result_type split trim_zeros unstack vsplit"
+    ).split()
 )
 
 
@@ -396,7 +399,9 @@ def _call_numpy(
     from tracejit.frontend.interpreter.library_functions import FOLLOWED
 
     if f in _OF_ARRAYS:
-        _require_arrays(f, *args[:1], *(kwargs[k] for k in ("ary", "from_") if k in kwargs))
+        _require_arrays(
+            f, *args[:1], *(kwargs[k] for k in ("a", "ary", "filt", "from_") if k in kwargs)
+        )
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}

@@ -77,8 +77,11 @@ def is_followed(
 
 def _is_plain(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a function of NumPy takes these arguments, and plain values for its options."""
+    own = getattr(inspect.unwrap(f), "__globals__", {})
     try:
         plain_options(f.__name__, inspect.signature(f).bind(*args, **kwargs).arguments)
+        if dispatcher := own.get(f"_{f.__name__}_dispatcher"):
+            inspect.signature(dispatcher).bind(*args, **kwargs)  # It may take less by name.
     except (TypeError, TraceError):
         return False
     return True

@@ -21,6 +21,7 @@ from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
     here,
+    is_number,
     user_line,
 )
 from tracejit.ir.types import DTYPES, dtype_of
@@ -196,13 +197,16 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("correction", "mean"), lambda x: x is NOT_GIVEN),
     **dict.fromkeys(("indices", "nan"), lambda x: x is not None),
     "casting": lambda x: type(x) is str,
+    "d": is_number,
     "ddof": _is_number,
     "dimensions": lambda x: isinstance(x, (tuple, list)),
     "dtype": lambda x: x is None or isinstance(x, (type, str, np.dtype)),
     "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),
     "optimize": lambda x: isinstance(x, bool) or x in ("greedy", "optimal"),
     "order": _one_of(None, "C", "F", "A", "K"),
+    "like": lambda x: x is None,
     "overwrite_input": lambda x: x is False,
+    "shift": _are_ints,
     **dict.fromkeys(("sorted", "subok"), _is_flag),
     "to": lambda x: isinstance(x, (type, str, np.dtype)),
 }

@@ -47,6 +47,8 @@ def shape_dims(shape: Any) -> tuple[Dim, ...]:
         return tuple(int(d) for d in shape.reshape(-1))
     if isinstance(shape, TracedArray):
         raise TraceError("TJ015", "a shape that is a traced array", user_line())
+    if shape is None:
+        raise TraceError("TJ004", "a shape that is None", user_line())
     text = f"expected a sequence of integers or a single integer, got '{shape!r}'"
     return (_size(shape, text),)
 
