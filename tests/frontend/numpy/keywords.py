@@ -107,6 +107,7 @@ _TEXTS = [*map(repr, ODD[:-1]), "[0.5] * 20"]
 #: `function(argument)` of calls that are known to differ -> the reason.
 KNOWN: dict[str, str] = {
     "triu_indices(m)": "uint64 sizes, from which NumPy cannot take 1",
+    "fft.rfftfreq(d)": "a long list is an array where NumPy is called",
     "rollaxis(start)": "the compiler fails where a traced float is no place",
 }
 
