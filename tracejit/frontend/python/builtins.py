@@ -62,7 +62,7 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
-from tracejit.frontend.tracing.checks import class_of, require_integer, require_known, require_plain
+from tracejit.frontend.tracing.checks import class_of, require_known, require_plain, require_reverse
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
@@ -225,7 +225,7 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    require_integer(reverse)
+    require_reverse(reverse)
     items = settled_dict(items)
     long = grown_lists.is_long(items) and not is_grown(items)
     if long or isinstance(items, (GeneratorCall, StandIn)):
