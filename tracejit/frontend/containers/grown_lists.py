@@ -29,7 +29,7 @@ from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.numpy.ufuncs import refuse
-from tracejit.frontend.tracing.checks import class_of, require_index
+from tracejit.frontend.tracing.checks import class_of, require_index, require_reverse
 from tracejit.frontend.tracing.grown import (
     Choice,
     Element,
@@ -204,6 +204,7 @@ def _reverse(interpreter: Interpreter, x: list[Any]) -> None:
 
 def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> list[TracedArray]:
     """The arrays of a grown list in the order of `sorted`. NaNs are left to Python."""
+    require_reverse(reverse)
     held, falling = prefixes(x), interpreter.truth_of(reverse)
     if falling is not True and falling is not False:
         raise TraceError("TJ001", "the order of sorted()", user_line())

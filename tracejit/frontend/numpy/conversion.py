@@ -76,6 +76,7 @@ def _stacked(parts: list[TracedArray]) -> TracedArray:
 def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
     if isinstance(x, (TracedArray, np.ndarray)):
+        _require_real(x, dtype)
         return asarray(x)
     if isinstance(x, (list, tuple)):
         return asarray(x, dtype)

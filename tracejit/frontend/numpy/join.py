@@ -69,7 +69,7 @@ def _joined_rows(arrays: TracedArray, axis: Any) -> TracedArray:
 
 
 @handles(np.concatenate, np.concat)
-@accepts_out("np.concatenate", apart=True)
+@accepts_out("np.concatenate", apart=True, or_dtype=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:

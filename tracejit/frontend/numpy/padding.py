@@ -24,6 +24,8 @@ __all__: list[str] = []
 @handles(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
     x = asarray(array)
     value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
     if mode == "empty":
@@ -52,6 +54,9 @@ _MOST: dict[str, Callable[[Dim], Dim]] = {
     "symmetric": lambda n: n,
     "wrap": lambda n: n,
 }
+
+
+_MODES = {"constant", "edge", "empty", *_MOST}
 
 
 def _reach(x: TracedArray, widths: Sequence[tuple[Dim, Dim]], mode: str) -> bool:
@@ -123,15 +128,12 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
     if not isinstance(pad_width, (list, tuple)):
         w = as_dim(pad_width)
         return [(w, w)] * ndim
-    if not isinstance(pad_width[0], (list, tuple)):
-        if len(pad_width) > 2:
-            raise ValueError("operands could not be broadcast together with remapped shapes")
-        pair = [as_dim(w) for w in pad_width]
-        return [(pair[0], pair[-1])] * ndim
-    pairs = [[as_dim(w) for w in p] for p in pad_width]
+    rows = pad_width if any(isinstance(w, (list, tuple)) for w in pad_width) else [pad_width]
+    sizes = {len(p) if isinstance(p, (list, tuple)) else 0 for p in rows}
+    if len(rows) not in (1, ndim) or sizes not in ({1}, {2}):
+        raise TraceError("TJ004", f"np.pad with widths of {len(rows)} axes", user_line())
+    pairs = [[as_dim(w) for w in p] for p in rows]
     pairs = pairs * ndim if len(pairs) == 1 else pairs
-    if len(pairs) != ndim:
-        raise ValueError("operands could not be broadcast together with remapped shapes")
     return [(p[0], p[-1]) for p in pairs]
 
 
@@ -158,12 +160,10 @@ def _pad_axis(
     elif mode == "symmetric":
         place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
         place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
-    elif mode == "reflect":
+    else:
         if env.decide(n, "==", 1):
             place = np.clip(place, 0, 0)
         else:
             place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
             place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
-    else:
-        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
     return asarray(x[(*[slice(None)] * axis, place)])

@@ -36,7 +36,7 @@ from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["as_operand", "as_scalar"]
+__all__ = ["as_operand", "as_scalar", "check_kind"]
 
 #: Decimals whose powers of ten are floats.
 _MOST_PLACES = 300
@@ -116,6 +116,8 @@ def clip(
     only("np.clip", **kwargs)
     if (a_min is NOT_GIVEN) != (a_max is NOT_GIVEN):
         raise TraceError("TJ004", "np.clip with one of a_min= and a_max=", user_line())
+    if a_min is not NOT_GIVEN and not (min is NOT_GIVEN and max is NOT_GIVEN):
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are.")
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
@@ -300,7 +302,6 @@ def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
 ) -> Any:
     """The mean of the one or two middle elements; NaN where there is one."""
-    only("np.median", overwrite_input=overwrite_input or None)
     x = asarray(a)
     if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
         raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())
@@ -346,10 +347,17 @@ handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
 handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
 
 
+def check_kind(kind: Any, stable: Any) -> None:
+    """Raise ValueError where both say how to sort."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time.")
+
+
 @handles(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in ascending order."""
     only("np.sort", order=order)
+    check_kind(kind, stable)
     x = asarray(a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -363,6 +371,7 @@ def argsort(
 ) -> Any:
     """The indices that sort the elements."""
     only("np.argsort", order=order)
+    check_kind(kind, stable)
     x = asarray(a)
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0

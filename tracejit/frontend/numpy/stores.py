@@ -15,6 +15,7 @@ from tracejit.frontend.numpy.items.keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
+from tracejit.frontend.numpy.selection import check_kind
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
@@ -119,7 +120,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Store values at places of the flattened array, in order."""
     x = _target(a, "np.put")
     index = asarray(ind)
-    if index.dtype.kind not in "iu":
+    if index.dtype.kind not in "iu" or index.dtype == np.uint64:
         raise TraceError("TJ004", f"np.put at places of {index.dtype}", user_line())
     env = here().env
     size = unwrap(x.type.size, env)
@@ -229,6 +230,7 @@ def sort_in_place(
     x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
     """`x.sort()`: the elements in ascending order along one axis."""
+    check_kind(kind, stable)
     if order is not None:
         raise TraceError("TJ004", "sort with order=", user_line())
     k = normalize_axis_index(axis, x.ndim)

@@ -61,7 +61,7 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
-from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.checks import class_of, require_known, require_plain, require_reverse
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
@@ -229,6 +229,7 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    require_reverse(reverse)
     items = settled_dict(items)
     long = grown_lists.is_long(items) and not is_grown(items)
     if long or isinstance(items, (GeneratorCall, StandIn)):
@@ -440,6 +441,11 @@ def _ndindex(interpreter: Interpreter, *shape: Any) -> Any:
         (shape,) = shape
     require_known(shape, "a shape")
     shape = tuple(interpreter.call(operator.index, n) for n in shape)
+    for n in shape:
+        fits = interpreter.compare("ge", n, 0)
+        if fits is False:
+            raise ValueError("negative dimensions are not allowed")
+        grown_lists.require(interpreter, fits)
     numbers = interpreter.call(range, interpreter.call(math.prod, shape))
     return interpreter.call(map, interpreter.allocate(lambda k: _place(k, shape)), numbers)
 
