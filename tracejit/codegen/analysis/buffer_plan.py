@@ -23,7 +23,9 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.indexing import Scatter
 from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import Fusion
@@ -32,6 +34,8 @@ __all__ = ["Allocation", "BufferPlan", "Copy", "Move", "byte_count", "is_update"
 
 #: What can compute its result in memory with any strides.
 _STRIDED = (Fusion, Merge, Undefined, WriteItem)
+#: So many elements that are copied in each iteration are worth a word.
+_MANY = 256
 #: How many slots of other sizes an allocation is compared with.
 _TRIED = 16
 
@@ -395,7 +399,9 @@ class _Planner:
 
     def _report(self) -> None:
         plan = self.plan
-        for _, node in self.graph.nodes():
+        for section, node in self.graph.nodes():
+            if section.frame.depth and _only_moves(node):
+                plan.copies.append(Copy("part of an array in each iteration", node.where))
             if is_update(node) and not plan.overwritten(node):
                 if any(v not in self.live.undefined for v in map(self.live.root, node.inputs)):
                     plan.copies.append(
@@ -434,6 +440,19 @@ def _within(small: frozenset[Dim], large: frozenset[Dim]) -> bool:
 def _is_natural(d: Dim) -> bool:
     low, _ = bounds(d, {})
     return low is not None and low >= 0
+
+
+def _only_moves(node: Node) -> bool:
+    """Whether a kernel cuts many elements out of an array, and computes nothing."""
+    if not isinstance(node.op, Fusion) or is_update(node):
+        return False
+    ops = [n.op for n in node.regions[0].nodes if not isinstance(n.op, Constant)]
+    if not any(isinstance(op, (Reshape, Slice)) for op in ops):
+        return False
+    many = (bounds(v.type.size, {})[1] for v in node.outputs if isinstance(v.type, ArrayType))
+    return all(op.view or isinstance(op, (BroadcastTo, Scatter)) for op in ops) and any(
+        most is None or most >= _MANY for most in many
+    )
 
 
 def is_update(node: Node) -> bool:

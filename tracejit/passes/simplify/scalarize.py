@@ -160,13 +160,24 @@ class _Scalarizer:
         if any(cut.attrs[k] != update.attrs[k] for k in ("start", "size", "step")):
             return False
         v = update.inputs[0]
-        while v is not cut.inputs[0]:
+        while not self._is_one(v, cut.inputs[0]):
             node = self._producer.get(v)
             if node is None or not isinstance(node.op, (UpdateSlice, WriteItem)):
                 return False
             if not apart(cut, node):
                 return False
             v = node.inputs[0]
+        return True
+
+    def _is_one(self, a: Value, b: Value) -> bool:
+        """Whether two values are the same view of one array."""
+        while a is not b:
+            m, n = self._producer.get(a), self._producer.get(b)
+            if m is None or n is None or m.op is not n.op or m.attrs != n.attrs:
+                return False
+            if not isinstance(m.op, (Reshape, Transpose)):
+                return False
+            (a,), (b,) = m.inputs, n.inputs
         return True
 
     def _written_whole(self, node: Node) -> tuple[Node, Value, _Place] | None:

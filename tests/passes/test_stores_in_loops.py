@@ -1,0 +1,120 @@
+"""Stores in generated loops are made where the array lies, or the report says that they are not."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+
+ARRAYS = {
+    "given": "",
+    "computed length": "    out = np.zeros((n0[0], 5))\n",
+    "like": "    out = np.zeros_like(base)\n",
+    "Fortran order": "    out = np.zeros((len(idx), 5), order='F')\n",
+    "copy": "    out = base.copy()\n",
+}
+LOOPS = {
+    "counted": ("    for i in range(len(idx)):", "j = i % 5"),
+    "backwards": ("    for i in range(len(idx) - 1, 0, -1):", "j = 1"),
+    "enumerated": ("    for i, k in enumerate(idx):", "j = k % 5"),
+    "tested": ("    i = -1\n    while i < n0[0] - 1:\n        i += 1", "j = i % 5"),
+    "left": (
+        "    for i in range(len(idx)):\n        if base[i, 0] > 1e9:\n            break",
+        "j = 2",
+    ),
+    "bounds from data": (
+        "    for i in range(len(idx)):",
+        "for j in range(lo[i], hi[i]):",
+    ),
+}
+STORES = {
+    "element": "out[i, j] = v",
+    "chain": "out[i][j] += v",
+    "row": "row = out[i]; row[j] += v",
+    "column": "w = out[:, 1]; w[i] += v",
+    "place from data": "out[idx[i], j] += v",
+    "row from data": "row = out[idx[i]]; row[j] += v",
+    "negative": "out[-i - 1, j] = v",
+    "transposed": "out.T[j, i] = v",
+    "after a read": "out[i, j] = out[i - 1, j] + v",
+    "two": "out[i, j], out[i, 0] = v, v + 1",
+    "whole row": "out[i] = v",
+    "swapped": "out[i, 0], out[i, 1] = out[i, 1], out[i, 0]",
+}
+#: Stores that may copy: a reshaped or cut array at a place that data decide.
+COPYING = {
+    "flat": "out.flat[i * 5 + j] = v",
+    "part of a row": "out[i, 1:3] = v",
+    "reversed": "out[::-1][i, j] = v",
+}
+
+
+def made(array: str, loop: str, store: str) -> Callable[..., Any]:
+    head, inner = LOOPS[loop]
+    body = f"        {inner}\n"
+    pad = " " * (12 if inner.startswith("for") else 8)
+    lines = f"{pad}v = base[i, j]\n{pad}{store}\n"
+    given = "out, " if array == "given" else ""
+    begin = f"def f({given}base, idx, n0, lo, hi):\n{ARRAYS[array]}{head}\n"
+    source = f"{begin}{body}{lines}    return out\n"
+    name = f"<{store} in a loop {loop} over {array}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    found: dict[str, Any] = {"np": np}
+    exec(compile(source, name, "exec"), found)
+    return found["f"]  # type: ignore[no-any-return]
+
+
+def arguments(array: str, n: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(n)
+    base, idx = rng.uniform(0, 5, (n, 5)), rng.permutation(n)
+    rest = (base, idx, np.array([n]), rng.integers(0, 2, n), rng.integers(3, 5, n))
+    return (np.zeros((n, 5)), *rest) if array == "given" else rest
+
+
+def copied(f: Any) -> bool:
+    """Whether the report says of any variant that a loop copies."""
+    variants = f.report().variants
+    return any("in each iteration" in str(c) for v in variants for c in v.buffers.copies)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(
+    ("array", "loop", "store"), list(itertools.product(ARRAYS, LOOPS, [*STORES, *COPYING]))
+)
+def test_stores_take_no_copies(array: str, loop: str, store: str) -> None:
+    plain = made(array, loop, (STORES | COPYING)[store])
+    f = tracejit.jit(plain, strict=True)
+    for n in (20, 30, 50):
+        np.testing.assert_array_equal(f(*arguments(array, n)), plain(*arguments(array, n)))
+    if store in STORES:
+        assert not copied(f)
+        few, many = arguments(array, 1000), arguments(array, 16_000)
+        assert seconds(f, many) < 4 * 16 * max(seconds(f, few), 20e-6)
+
+
+def test_a_copy_in_a_loop_is_told() -> None:
+    plain = made("computed length", "tested", COPYING["flat"])
+    f = tracejit.jit(plain)
+    for n in (20, 30, 50):
+        np.testing.assert_array_equal(
+            f(*arguments("computed length", n)), plain(*arguments("computed length", n))
+        )
+    assert copied(f)
+
+
+def seconds(f: Any, args: tuple[Any, ...]) -> float:
+    """The least of a few calls, in seconds of the processor."""
+    f(*args)
+    found = []
+    for _ in range(5):
+        start = time.process_time()
+        f(*args)
+        found.append(time.process_time() - start)
+    return min(found)
