@@ -33,4 +33,5 @@ EAGER = {
     "Inventory.remove": "TJ027",
     "MovingWindow.add": "TJ006",
     "Timer.measure": "TJ002",
+    "Snake.step": "TJ034",
 }
