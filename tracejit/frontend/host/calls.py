@@ -19,8 +19,9 @@ from tracejit.frontend.host.infer_by_example import (
 from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.storage import effect_token, laid_out, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, is_several_axes
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
@@ -131,7 +132,7 @@ class CallOperands:
         if isinstance(x, Tracer):
             if not isinstance(x.type, (NpScalar, PyScalar)) and not isinstance(x, TracedArray):
                 raise _Opaque
-            return self._number(x.value())
+            return self._number(_as_copied(x) if isinstance(x, TracedArray) else x.value())
         if isinstance(x, SymInt):
             found = self._number(number_of(here(), x.dim).value())
             self.dims[found[1]] = x.dim
@@ -148,6 +149,14 @@ class CallOperands:
         if cls is np.ndarray and isinstance(here(), ConcreteTrace):
             return self._number(lift(x).value())
         return _constant(x)
+
+
+def _as_copied(x: TracedArray) -> Value:
+    """The value of `x`, laid out as NumPy's copy of it."""
+    trace, value = here(), x.value()
+    order = copy_order(x) or x.type.order
+    same = order == x.type.order and value not in trace.unordered
+    return value if same else laid_out(trace, value, order)
 
 
 def _constant(x: Any) -> Any:

@@ -262,6 +262,8 @@ def block(arrays: Any) -> Any:
         if any(not x.ndim for x in parts) or len({x.ndim for x in parts}) > 1:
             raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
         return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
+    if any(isinstance(x, list) for row in arrays if isinstance(row, list) for x in row):
+        raise TraceError("TJ004", "np.block of lists of more than two levels", user_line())
     rows = [[asarray(x) for x in row] for row in arrays]
     if not all(nested) or any(x.ndim != 2 for row in rows for x in row):
         raise TraceError("TJ004", "np.block of anything but matrices", user_line())

@@ -12,10 +12,8 @@ from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import (
     copied,
-    in_k_order,
     in_order_of,
     laid_out_as,
-    memory_order,
 )
 from tracejit.frontend.numpy.registry import HANDLERS, call_function, plain_options
 from tracejit.frontend.numpy.selection import as_scalar
@@ -50,7 +48,7 @@ def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) ->
     if not shape:
         raise TypeError("reshape() takes exactly 1 argument (0 given)")
     new = shape[0] if len(shape) == 1 else shape
-    return HANDLERS[np.reshape](x, new, order=order, copy=copy)
+    return call_function(np.reshape, (x, new), {"order": order, "copy": copy})
 
 
 def _transpose(x: TracedArray, *axes: Any) -> Any:
@@ -59,15 +57,13 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
 
 
 def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
-    plain_options("astype", {"dtype": dtype})
+    order = plain_options("astype", {"dtype": dtype, "order": order})["order"] or "K"
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return wrap(here(), cast_value(x.value(), d))
     if x.dtype != d:
         new = astype(x, d)
-        if order == "K":
-            return in_k_order(new, x)
-        return copied(new, memory_order(x) if order == "A" else order)
+        return copied(new, order, x)
     return copied(x, order) if copy else laid_out_as(x, order)
 
 
@@ -75,7 +71,7 @@ def _copy(x: Any, order: str = "C") -> Any:
     """A new storage with the same value."""
     if isinstance(x, TracedScalar):
         return x
-    return copied(x, order)
+    return copied(x, plain_options("copy", {"order": order})["order"] or "C")
 
 
 def _item(x: Any, *args: Any) -> Any:
@@ -106,7 +102,7 @@ def _fill(x: TracedArray, value: Any) -> None:
 
 
 def _flatten(x: TracedArray, order: str = "C") -> Any:
-    return _copy(HANDLERS[np.reshape](x, -1, order=order))
+    return _copy(call_function(np.ravel, (x,), {"order": order}))
 
 
 def _conj(x: Any) -> Any:

@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.join import along, concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
+from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes, with_axes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -245,11 +245,14 @@ def tile(A: Any, reps: Any) -> Any:
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.type.shape
+    if isinstance(A, TracedArray) and all(r == 1 for r in times):
+        return with_axes(in_k_order(x), shape)
     apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
     wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
     whole = wrap(here(), as_array(apart, wide))
     assert isinstance(whole, TracedArray)
-    return reshaped(whole, tuple(r * n for r, n in zip(times, shape, strict=True)), copy=True)
+    sizes = tuple(r * n for r, n in zip(times, shape, strict=True))
+    return in_c_order(reshaped(whole, sizes, copy=True))
 
 
 @handles(np.array_split)

@@ -119,6 +119,8 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             x = bool(x)
         if option == "dtype" and isinstance(x, type) and x in _DTYPE_CLASSES:
             x = x()
+        if option == "order" and type(x) is str and len(x) == 1:
+            x = x.upper()
         if not accepts(x):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
         found[option] = x

@@ -47,6 +47,7 @@ __all__ = [
     "ImportedUfunc",
     "edge_values",
     "element_strides",
+    "iterator_order",
     "k_order",
     "op_of",
     "parts_dtype",
@@ -92,14 +93,18 @@ def element_strides(t: ArrayType) -> list[int]:
 
 
 def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
-    """The axis order NumPy gives the result of an elementwise operation on broadcast operands.
+    """The axis order NumPy gives the result of an elementwise operation on broadcast operands."""
+    return iterator_order([element_strides(t) for t in operands])
 
-    The rule of NumPy's iterator (order "K"): insertion sort of the axes from the innermost; an axis
-    moves inwards past another only where some operand has the smaller stride there and none
-    disagrees.
+
+def iterator_order(strides: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The axes in the order of NumPy's iterator (order "K") over operands of such strides, or ranks
+    that compare as these do.
+
+    Insertion sort of the axes from the innermost: an axis moves inwards past another only where
+    some operand has the smaller stride there and none disagrees. A stride of 0 has no say.
     """
-    ndim = operands[0].ndim
-    strides = [element_strides(t) for t in operands]
+    ndim = len(strides[0])
     # `perm` lists the axes from the innermost to the outermost, starting from C order.
     perm = list(range(ndim - 1, -1, -1))
     for i in range(1, ndim):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__ = ["check_slice", "of_all_lanes", "python_slices", "slice_shape"]
+__all__ = ["check_slice", "join_order", "of_all_lanes", "python_slices", "slice_shape"]
 
 
 @register
@@ -322,18 +322,18 @@ def slice_samples() -> list[tuple[np.ndarray[Any, Any], dict[str, Any]]]:
     return [*out, (array("f64", ()), {"start": (), "size": (), "step": ()})]
 
 
-def _join_order(parts: Sequence[ArrayType]) -> tuple[int, ...]:
-    """The axis order in which NumPy joins arrays.
+def join_order(ranks: Sequence[Sequence[int | None]]) -> tuple[int, ...]:
+    """The axis order in which NumPy joins arrays whose axes' strides compare as `ranks` do.
 
     An insertion sort of the axes from the outermost: an axis moves outwards past another only where
-    some array has the larger stride there and none disagrees.
+    some array has the larger stride there and none disagrees. None has no say: an axis of size 1.
     """
-    strides = [element_strides(t) for t in parts]
-    order = list(range(parts[0].ndim))
+    order = list(range(len(ranks[0])))
     for i in range(1, len(order)):
         place, moving = i, order[i]
         for j in range(i - 1, -1, -1):
-            both = [(s[moving], s[order[j]]) for s in strides if s[moving] and s[order[j]]]
+            pairs = [(r[moving], r[order[j]]) for r in ranks]
+            both = [(a, b) for a, b in pairs if a is not None and b is not None]
             if both and any(a <= b for a, b in both):
                 break
             if both:
@@ -371,7 +371,8 @@ class Concatenate(ConcatenateRules, Op):
             require(fits, f"concatenate: {first} and {t} do not fit along axis {axis}")
             total = total + t.shape[axis]
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        return (ArrayType(first.dtype, shape, _join_order(parts)),)
+        ranks = [[r or None for r in element_strides(t)] for t in parts]
+        return (ArrayType(first.dtype, shape, join_order(ranks)),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (np.concatenate(inputs, axis=attrs["axis"]),)
