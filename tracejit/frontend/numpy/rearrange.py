@@ -247,6 +247,8 @@ def tile(A: Any, reps: Any) -> Any:
     shape = (1,) * (ndim - x.ndim) + x.type.shape
     if isinstance(A, TracedArray) and all(r == 1 for r in times):
         return with_axes(in_k_order(x), shape)
+    if 0 in x.type.shape:
+        return reshaped(x, tuple(r * n for r, n in zip(times, shape, strict=True)))
     apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
     wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
     whole = wrap(here(), as_array(apart, wide))

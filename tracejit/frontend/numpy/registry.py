@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
+    check_held,
     here,
     user_line,
 )
@@ -123,6 +125,9 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             x = x.upper()
         if not accepts(x):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
+        if option == "dtype" and x is not None:
+            with suppress(TypeError):
+                check_held(np.dtype(x))
         found[option] = x
     return found
 

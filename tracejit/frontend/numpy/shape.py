@@ -253,6 +253,8 @@ def expand_dims(a: Any, axis: Any) -> Any:
     places = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = x.ndim + len(places)
     new = normalize_axis_tuple(places, ndim)
+    if not new:
+        return whole_view(x)
     old = iter(x.type.shape)
     return with_axes(x, tuple(1 if k in new else next(old) for k in range(ndim)))
 

@@ -31,6 +31,7 @@ from tracejit.ir.types import (
     Type,
     dtype_name,
     dtype_of,
+    is_held,
 )
 
 __all__ = [
@@ -339,9 +340,19 @@ def lift(x: Any) -> Tracer:
 def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`, if a graph can hold it. Raises TraceError."""
     try:
+        check_held(dtype)
         return DTYPES[dtype_name(dtype)]
     except TypeError as e:
         raise TraceError("TJ003", str(e), user_line()) from None
+
+
+def check_held(dtype: np.dtype[Any]) -> None:
+    """Raise TraceError for a dtype that a graph takes for an equal one; TypeError for one that no
+    graph has.
+    """
+    if not is_held(dtype):
+        what = "with metadata" if dtype.metadata is not None else f"of the letter {dtype.char}"
+        raise TraceError("TJ003", f"a dtype {dtype} {what}", user_line())
 
 
 def as_array(x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None) -> Value:
