@@ -111,6 +111,8 @@ class CallOperands:
 
     def __init__(self) -> None:
         self.values: list[Value] = []
+        #: What the values are of: a copy of an array has its value, and is another operand.
+        self.arrays: list[Any] = []
         self.dims: dict[int, Dim] = {}
 
     def call(self, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -121,10 +123,13 @@ class CallOperands:
             "keywords": tuple([(k, self.template(x)) for k, x in kwargs.items()]),
         }
 
-    def _number(self, value: Value) -> Any:
-        if value not in self.values:
-            self.values.append(value)
-        return "operand", self.values.index(value)
+    def _number(self, value: Value, array: Any = None) -> Any:
+        for k, (v, x) in enumerate(zip(self.values, self.arrays, strict=True)):
+            if v is value and x is array:
+                return "operand", k
+        self.values.append(value)
+        self.arrays.append(array)
+        return "operand", len(self.values) - 1
 
     def template(self, x: Any) -> Any:
         """An argument as a template over the operands. Raises _Opaque."""
@@ -132,7 +137,9 @@ class CallOperands:
         if isinstance(x, Tracer):
             if not isinstance(x.type, (NpScalar, PyScalar)) and not isinstance(x, TracedArray):
                 raise _Opaque
-            return self._number(_as_copied(x) if isinstance(x, TracedArray) else x.value())
+            if isinstance(x, TracedArray):
+                return self._number(_as_copied(x), x)
+            return self._number(x.value())
         if isinstance(x, SymInt):
             found = self._number(number_of(here(), x.dim).value())
             self.dims[found[1]] = x.dim

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.conversion import as_read, asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.items.keys import int64_of
@@ -331,7 +331,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 @handles(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements at indices along one axis, matched with the other axes."""
-    x, index = asarray(arr), asarray(indices)
+    x, index = as_read(arr), asarray(indices)
     if index.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     if axis is None:

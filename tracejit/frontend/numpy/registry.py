@@ -21,11 +21,11 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
-    check_held,
+    given_dtype,
     here,
     user_line,
 )
-from tracejit.ir.types import DTYPES, dtype_of
+from tracejit.ir.types import DTYPES, dtype_of, is_held
 from tracejit.late_table import LateTable, name_of
 
 __all__ = [
@@ -127,7 +127,8 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
         if option == "dtype" and x is not None:
             with suppress(TypeError):
-                check_held(np.dtype(x))
+                if not is_held(np.dtype(x)):
+                    given_dtype(np.dtype(x))
         found[option] = x
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
@@ -19,12 +18,11 @@ from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,
-    check_dtype,
+    given_dtype,
     here,
     user_line,
     wrap,
 )
-from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 
 __all__ = [
@@ -85,12 +83,16 @@ def constant_array(
     if own.flags.c_contiguous:
         order = list(range(own.ndim))
     moved = own.transpose(order)
-    out = (
-        None if moved.flags.c_contiguous else _in_memory(own, {} if memories is None else memories)
-    )
+    out: TracedArray | None = None
+    if not moved.flags.c_contiguous:
+        from tracejit.frontend.tracing.constant_memory import part_of_constant
+
+        out = part_of_constant(own, {} if memories is None else memories)
     if out is None:
-        kind = ArrayType(check_dtype(array.dtype), moved.shape)
-        out = _whole_array(trace.constant(moved, kind))
+        kind = ArrayType(given_dtype(array.dtype), moved.shape)
+        made = wrap(trace, trace.constant(moved, kind))
+        assert isinstance(made, TracedArray)
+        out = made
         if order != list(range(own.ndim)):
             out = out.view("transpose", axes=tuple(order.index(k) for k in range(own.ndim)))
     # The flag as NumPy keeps it: reading it warns where elements are repeated.
@@ -98,59 +100,6 @@ def constant_array(
     if any(repeated):
         return out.view("broadcast_to", shape=array.shape, writeable=None if writeable else False)
     return out if writeable else out.view("reshape", shape=array.shape, writeable=False)
-
-
-def _whole_array(value: Value) -> TracedArray:
-    out = wrap(here(), value)
-    assert isinstance(out, TracedArray)
-    return out
-
-
-def _in_memory(x: np.ndarray[Any, Any], memories: dict[int, TracedArray]) -> TracedArray | None:
-    """A part of an array with gaps, or backwards, as a view of a constant; None where it is none.
-
-    The memory is cut into rows as long as the largest stride, these into parts as long as the next,
-    and so on; the last row may be longer than what there is.
-    """
-    owner = x
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if owner is x or owner.base is not None or owner.dtype != x.dtype or not owner.flags.forc:
-        return None
-    size = x.itemsize
-    axes = sorted((a for a in range(x.ndim) if x.shape[a] > 1), key=lambda a: -abs(x.strides[a]))
-    steps = [abs(x.strides[a]) // size for a in axes]
-    lowest = sum(min(0, x.strides[a]) * (x.shape[a] - 1) for a in axes)
-    place = (x.ctypes.data + lowest - owner.ctypes.data) // size
-    starts = []
-    for step in steps:
-        digit, place = divmod(place, step)
-        starts.append(digit)
-    lengths = [starts[0] + x.shape[axes[0]], *(a // b for a, b in pairwise(steps))]
-    fits = all(a % b == 0 for a, b in pairwise(steps))
-    if not fits or any(
-        first + x.shape[a] > n for first, a, n in zip(starts, axes, lengths, strict=True)
-    ):
-        return None
-    count = lengths[0] * steps[0]
-    if id(owner) not in memories:
-        flat = np.zeros(max(count, owner.size), owner.dtype)
-        flat[: owner.size] = owner.ravel("K")
-        kind = ArrayType(check_dtype(flat.dtype), flat.shape)
-        memories[id(owner)] = _whole_array(here().constant(flat, kind))
-    whole = memories[id(owner)]
-    if whole.type.shape[0] < count:
-        return None
-    whole = whole.view("slice", start=(0,), size=(count,), step=(1,))
-    whole = whole.view("reshape", shape=(*lengths, steps[-1]))
-    back = [x.strides[a] < 0 for a in axes]
-    ends = [first + (x.shape[a] - 1) * b for first, a, b in zip(starts, axes, back, strict=True)]
-    sizes = tuple(x.shape[a] for a in axes)
-    signs = tuple(-1 if b else 1 for b in back)
-    out = whole.view("slice", start=(*ends, place), size=(*sizes, 1), step=(*signs, 1))
-    out = out.view("reshape", shape=sizes)
-    out = out.view("transpose", axes=tuple(axes.index(a) for a in sorted(axes)))
-    return out.view("reshape", shape=x.shape)
 
 
 def has_traced(x: Any) -> bool:

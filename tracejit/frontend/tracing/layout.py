@@ -15,8 +15,7 @@ from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import attr_sizes
 from tracejit.ir.types import ArrayType, shape_of
 from tracejit.lazy_dataclass import dataclass
-from tracejit.ops.array.elementwise import element_strides, iterator_order
-from tracejit.ops.array.shape import join_order
+from tracejit.ops.array.axis_orders import element_strides, iterator_order, join_order
 
 __all__ = [
     "Geometry",

@@ -15,7 +15,7 @@ from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, dims_text, register, require
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
-from tracejit.ops.array.elementwise import element_strides, k_order
+from tracejit.ops.array.axis_orders import element_strides, join_order, k_order
 from tracejit.ops.checks import array_of, axis_of, only_attrs, sizes_attr, take
 from tracejit.ops.rules.shape import (
     BroadcastToRules,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__ = ["check_slice", "join_order", "of_all_lanes", "python_slices", "slice_shape"]
+__all__ = ["check_slice", "of_all_lanes", "python_slices", "slice_shape"]
 
 
 @register
@@ -320,26 +320,6 @@ def slice_samples() -> list[tuple[np.ndarray[Any, Any], dict[str, Any]]]:
             out.append((array("f64", (5, 7), how), attrs))
     out += [(x, {"start": (3,), "size": (2,), "step": (-2,)}) for x in arrays((4,))]
     return [*out, (array("f64", ()), {"start": (), "size": (), "step": ()})]
-
-
-def join_order(ranks: Sequence[Sequence[int | None]]) -> tuple[int, ...]:
-    """The axis order in which NumPy joins arrays whose axes' strides compare as `ranks` do.
-
-    An insertion sort of the axes from the outermost: an axis moves outwards past another only where
-    some array has the larger stride there and none disagrees. None has no say: an axis of size 1.
-    """
-    order = list(range(len(ranks[0])))
-    for i in range(1, len(order)):
-        place, moving = i, order[i]
-        for j in range(i - 1, -1, -1):
-            pairs = [(r[moving], r[order[j]]) for r in ranks]
-            both = [(a, b) for a, b in pairs if a is not None and b is not None]
-            if both and any(a <= b for a, b in both):
-                break
-            if both:
-                place = j
-        order.insert(place, order.pop(i))
-    return tuple(order)
 
 
 @register
