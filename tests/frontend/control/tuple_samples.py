@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.frontend.control.identity_samples import SAMPLES, calls
-
-__all__ = ["SAMPLES"]
+from tests.frontend.control.identity_samples import calls
 
 PAIRS = [(1, 2), (3, 4)], [(3, 4), (1, 2), (2, 9), (5, 5)], [(1, 2), (1, 2)]
 TUPLES = tuple((ts, x) for ts in PAIRS for x in ([1.0, 2.0], [3.0, 2.0], [0.0, 2.0] * 10))

@@ -16,9 +16,9 @@ from tests.support.check_grads import check_grads
 from tests.support.compare import assert_same
 
 PLANE = [complex(a, b) for a in FLOATS[:9] for b in (0.0, -0.0, 0.7, -2.5)]
-EDGES = [
-    complex(a, b) for a in (math.inf, -math.inf, math.nan, 1e300, 0.0) for b in (1.0, math.inf)
-]
+SPECIAL = (-math.inf, -1.5, -0.0, 0.0, 1.5, math.inf, math.nan)
+EDGES = [complex(a, b) for a in SPECIAL for b in SPECIAL]
+EDGES += [complex(1e300, 1.0), complex(-710.0, 5e-324), complex(1e-320, 710.0)]
 OF_COMPLEX = (
     "exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh "
     "isnan isinf isfinite"
@@ -74,7 +74,17 @@ def test_functions_of_a_complex_number(name: str) -> None:
 
 def test_polar_coordinates() -> None:
     agree(lambda r, phi: cmath.rect(r, phi), [(2.0, 0.5), (-1.0, 3.0), (0.0, 1.0)], 2)
+    agree(lambda r, phi: cmath.rect(r, phi), [(r, phi) for r in SPECIAL for phi in SPECIAL], 2)
     agree(lambda z, b: cmath.log(z, b), [(1 + 2j, 2.0), (3.0, 10), (-1j, 1j)], 8)
+
+
+def test_distances_are_right_in_the_last_place() -> None:
+    def f(a: Any, b: Any, c: Any) -> Any:
+        return math.dist((a, b), (c, 1.0)), math.dist((a, b, c), (0.5, c, a))
+
+    values = np.random.default_rng(0).standard_normal((300, 3)) * (1.0, 1e3, 1e-2)
+    specials = [(a, b, 5e-324) for a in SPECIAL for b in SPECIAL]
+    agree(f, [*map(tuple, values.tolist()), *specials], 0)
 
 
 def test_derivatives() -> None:

@@ -120,7 +120,7 @@ def test_distances_of_points() -> None:
     def f(x, y):
         return math.dist((x, 1.0), (y, 2)), math.dist([x], [y]), math.dist((x, y, 1), (y, x, 0.5))
 
-    agree(f, [(x, y) for x in (0.5, -3.0, 1e200, math.inf) for y in (2.0, 0.5, -1e-200)], ulp=2)
+    agree(f, [(x, y) for x in (0.5, -3.0, 1e200, math.inf) for y in (2.0, 0.5, -1e-200)])
 
     with pytest.raises(ValueError, match="the same number of dimensions"):
         tracejit.jit(lambda x: math.dist((x, 1.0), (x,)))(2.0)

@@ -52,6 +52,36 @@ def raised(x: Any) -> Any:
     return best
 
 
+def beside_a_shared_name(x: Any) -> Any:
+    total = x[0]
+
+    def add(v: Any) -> None:
+        nonlocal total
+        total += v
+
+    state = {"a": x[1], "b": 1.0}
+    add(x[2])
+    state = {"a": state["b"], "b": x[1]}
+    return state["a"] + state["b"] + total
+
+
+def with_another_key(x: Any) -> Any:
+    best = {"value": 0.0, "place": -1}
+    best["more"] = 1.0
+    if x[0] > 2:
+        best = {"value": x[0], "place": 2}
+    return len(best)
+
+
+@pytest.mark.parametrize("f", [beside_a_shared_name, with_another_key], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::tracejit.FallbackWarning")
+def test_dicts_are_replaced(f: Any) -> None:
+    jitted = tracejit.jit(f)
+    for x in (X, X[::-1].copy(), np.abs(X), np.zeros(3)):
+        assert jitted(x) == f(x)
+    assert "TJ013" not in [fallback.code for fallback in jitted.report().fallbacks]
+
+
 @pytest.mark.parametrize("f", [smallest, swapped, early, raised], ids=lambda f: f.__name__)
 def test_entries_in_place_of_dicts(f: Any) -> None:
     jitted = tracejit.jit(f)
@@ -77,6 +107,10 @@ KEPT = [
     ("return d", "for k in d: x += 1\n    return d"),
     ("return d", "yield d"),
     ("return d", "del d"),
+    ("return d", 'd["b"] = x\n    return d'),
+    ("return d", "d[x] = 1\n    return d"),
+    ("return d", 'd["a"], d["b"] = x, x\n    return d'),
+    ("return d", 'd["b"] += x\n    return d'),
     ("return d", "d |= x\n    return d"),
     ("return d", "print(locals())\n    return d"),
     ("return d", "try:\n        return d\n    finally:\n        x = 1"),

@@ -123,6 +123,11 @@ class BufferPlan:
         return out
 
 
+def _order(v: Value) -> tuple[int, ...]:
+    assert isinstance(v.type, ArrayType)
+    return v.type.order
+
+
 def byte_count(v: Value) -> Dim:
     """The bytes of an array that lies dense."""
     assert isinstance(v.type, ArrayType)
@@ -160,8 +165,8 @@ class _Planner:
 
     def run(self) -> BufferPlan:
         self._begin()
-        for a, b in self._candidates():
-            self._join(a, b)
+        for a, b, alike in self._candidates():
+            self._join(a, b, alike)
         self._pin_results()
         self._reuse()
         for section in self.graph.sections:
@@ -197,32 +202,37 @@ class _Planner:
 
     # Joining ------------------------------------------------------------------------------------
 
-    def _candidates(self) -> Iterator[tuple[Value, Value]]:
-        """Pairs to join, the most important first."""
+    def _candidates(self) -> Iterator[tuple[Value, Value, bool]]:
+        """Pairs to join, the most important first, and whether their axes lie in one order.
+
+        Another name of memory, such as a transpose, may have other axes than its root.
+        """
         root = self.live.root
-        found: list[tuple[float, int, Value, Value]] = []
+        found: list[tuple[float, int, Value, Value, bool]] = []
         for section, node in self.graph.nodes():
             depth = section.frame.depth
             if isinstance(node.op, Merge):
                 for k, v in enumerate(node.inputs):
                     before = depth - 0.5 if section.kind == "head" and k == 0 else depth
-                    found.append((before, 1, root(v), node.outputs[0]))
+                    found.append((before, 1, root(v), node.outputs[0], True))
             elif is_update(node):
                 for out, inputs in self.live.overwritable[node].items():
-                    found += [(depth, 2, v, out) for v in inputs]
+                    names = {root(v): v for v in node.inputs if is_array(v)}
+                    alike = [_order(names[v]) == _order(out) for v in inputs]
+                    found += [(depth, 2, v, out, x) for v, x in zip(inputs, alike, strict=True)]
         found.sort(key=lambda c: (-c[0], -c[1]))
-        for _, _, a, b in found:
-            yield a, b
+        for _, _, a, b, alike_axes in found:
+            yield a, b, alike_axes
         for k, v in written_inputs(self.graph).items():
-            yield self.graph.inputs[k], root(v)
+            yield self.graph.inputs[k], root(v), True
 
-    def _join(self, a: Value, b: Value) -> bool:
+    def _join(self, a: Value, b: Value, alike: bool = False) -> bool:
         first, second = self.allocation.get(a), self.allocation.get(b)
         if first is None or second is None:
             return False
         if first is second:
             return True
-        if not self._compatible(first, second):
+        if not self._compatible(first, second, alike):
             return False
         if len(first.members) < len(second.members):
             first, second = second, first
@@ -240,15 +250,15 @@ class _Planner:
             self.allocation[v] = first
         return True
 
-    def _compatible(self, a: Allocation, b: Allocation) -> bool:
+    def _compatible(self, a: Allocation, b: Allocation, alike: bool) -> bool:
         ta, tb = a.members[0].type, b.members[0].type
         assert isinstance(ta, ArrayType) and isinstance(tb, ArrayType)
-        if (ta.dtype, ta.order) != (tb.dtype, tb.order):
+        strided = a.strides is not None or b.strides is not None
+        if ta.dtype != tb.dtype or ta.order != tb.order and (strided or not alike):
             return False
         fixed = [s for s in (a, b) if s.argument is not None or s.output is not None]
         if len(fixed) == 2 or (fixed and a.sizes != b.sizes):
             return False
-        strided = a.strides is not None or b.strides is not None
         return not (strided and any(v in self.dense_only for v in (*a.members, *b.members)))
 
     def _pin_results(self) -> None:

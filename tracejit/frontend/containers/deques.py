@@ -11,8 +11,8 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.containers.grown_lists import holds_or_raises
 from tracejit.frontend.containers.traced import traced
-from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import user_line
 

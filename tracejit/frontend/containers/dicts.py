@@ -16,11 +16,14 @@ from tracejit.frontend.containers.grown_lists import holds_or_raises
 from tracejit.frontend.containers.tables import Table, fits_table
 from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.control.growth import FEW
-from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.iteration import (
+    items_of,
+)
 from tracejit.frontend.control.unions import require
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.grown import Form, form_of, joined_form
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.restarts import Tabled
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt

@@ -22,12 +22,14 @@ from tracejit.frontend.control.growth import (
     packed,
     widened_form,
 )
-from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.iteration import (
+    items_of,
+)
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.numpy.ufuncs import refuse
-from tracejit.frontend.tracing.checks import class_of, require_index
+from tracejit.frontend.tracing.checks import class_of, require_index, require_reverse
 from tracejit.frontend.tracing.grown import (
     Choice,
     Element,
@@ -37,6 +39,7 @@ from tracejit.frontend.tracing.grown import (
     Record,
     fits,
     form_of,
+    holds_objects,
     is_grown,
     joined_form,
     leaves_in,
@@ -45,6 +48,7 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -200,6 +204,7 @@ def _reverse(interpreter: Interpreter, x: list[Any]) -> None:
 
 def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> list[TracedArray]:
     """The arrays of a grown list in the order of `sorted`. NaNs are left to Python."""
+    require_reverse(reverse)
     held, falling = prefixes(x), interpreter.truth_of(reverse)
     if falling is not True and falling is not False:
         raise TraceError("TJ001", "the order of sorted()", user_line())
@@ -259,7 +264,7 @@ def in_order(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> 
     """`sorted(x, key=key, reverse=reverse)`."""
     trace = here()
     arrays = [wrap(trace, a.copy().value()) for a in ordered(interpreter, x, key, reverse)]
-    return _made(interpreter, x[0].form, arrays)
+    return _made(interpreter, x[0].form, arrays, x)
 
 
 def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
@@ -349,7 +354,8 @@ def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
     forms = {form_of(v) for v in x}
     form = next(iter(forms))
     if len(forms) == 1 and form is not None and not any(v.shape for v in leaves_in(form)):
-        return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
+        contents = packed(interpreter, list(x), form, len(x), owner=x)
+        return item(interpreter, contents, key)
     arrays = any(isinstance(v, TracedArray) for v in x)
     if len(x) > (_FEW_ARRAYS if arrays else _FEW_OBJECTS):
         return x[key]
@@ -378,12 +384,15 @@ def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     require_index(key)
     trace = here()
     parts = [wrap(trace, array[key].copy().value()) for array in prefixes(x)]
-    return _made(interpreter, x[0].form, parts)
+    return _made(interpreter, x[0].form, parts, x)
 
 
-def _made(interpreter: Interpreter, form: Form, arrays: list[Any]) -> Any:
-    """A new list of what arrays hold, in which others may have part."""
-    return interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
+def _made(interpreter: Interpreter, form: Form, arrays: list[Any], *lists: Any) -> Any:
+    """A new list of what arrays hold, in which others may have part: the rows of `lists`."""
+    new = interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
+    if holds_objects(form):
+        interpreter.aliases.rows_from(new, *lists)
+    return new
 
 
 def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> None:
@@ -455,7 +464,7 @@ def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
             room = x[0].capacity if is_grown(x) else len(x)
             parts.append(prefixes(packed(interpreter, x, form, room)))
     joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-    return _made(interpreter, form, joined)
+    return _made(interpreter, form, joined, a, b)
 
 
 def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:

@@ -6,14 +6,14 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.containers.traced import traced
+from tracejit.frontend.containers.traced import permuting, traced
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 
 __all__ = ["HEAP_CALLS"]
 
 
-@traced
+@permuting
 def rise(heap: Any, place: Any, root: Any) -> None:
     """Move an element towards a root, past all parents that it is less than."""
     item = heap[place]
@@ -27,7 +27,7 @@ def rise(heap: Any, place: Any, root: Any) -> None:
     heap[place] = item
 
 
-@traced
+@permuting
 def settle(heap: Any, root: Any) -> None:
     """Let the lesser children of an element move up to a leaf, and the element rise from there."""
     size, place, item = len(heap), root, heap[root]
@@ -49,7 +49,7 @@ def push(heap: Any, item: Any) -> None:
     rise(heap, len(heap) - 1, 0)
 
 
-@traced
+@permuting
 def pop(heap: Any) -> Any:
     """`heappop(heap)`."""
     if len(heap) == 0:
@@ -82,7 +82,7 @@ def push_pop(heap: Any, item: Any) -> Any:
     return item
 
 
-@traced
+@permuting
 def heapify(heap: Any) -> None:
     """`heapify(heap)`."""
     size = len(heap)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-__all__ = ["DIRECT", "TRACED", "direct", "traced"]
+__all__ = ["DIRECT", "PERMUTING", "TRACED", "direct", "permuting", "traced"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The functions whose calls are traced, and those that traced ones call as they are.
+#: The functions whose calls are traced, those of them that only move elements of a list about, and
+#: those that traced ones call as they are.
 TRACED: set[Any] = set()
+PERMUTING: set[Any] = set()
 DIRECT: set[Any] = set()
 
 
@@ -20,6 +22,12 @@ def traced(f: F) -> F:
     assert isinstance(f, FunctionType)
     TRACED.add(f)
     return f
+
+
+def permuting(f: F) -> F:
+    """Let calls of `f` be traced, which leaves each element of a list once, where it was once."""
+    PERMUTING.add(f)
+    return traced(f)
 
 
 def direct(f: F) -> F:

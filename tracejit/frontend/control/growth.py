@@ -15,7 +15,6 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.columns import columns_of, recast
-from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import LoopCarried, Same
 from tracejit.frontend.control.regions import close_region
 from tracejit.frontend.numpy.creation import filled
@@ -34,6 +33,7 @@ from tracejit.frontend.tracing.grown import (
     size_of,
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
@@ -404,8 +404,7 @@ def packed(
             if held is not None:
                 new[: held.shape[0]] = held
         return [Grown(interpreter, form, arrays, x[0].owned, x[0].is_row), length]
-    for v in x:
-        interpreter.aliases.list_rows(x if owner is None else owner, v)
+    interpreter.aliases.list_rows(x if owner is None else owner, *x, is_all=True)
     columns = zip(*(columns_of(interpreter, form, v) for v in x), strict=True)
     for array, column in zip(arrays, columns, strict=bool(x)):
         array[: len(x)] = lift(list(column))

@@ -6,13 +6,14 @@ A rolled loop asks for the item of a symbolic number; a loop that is unrolled it
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
@@ -27,39 +28,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import floordiv
 from tracejit.ir.types import PYBOOL, PYINT
 
-__all__ = ["Items", "Once", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
-
-
-class Items:
-    """`length` items (an int, a size or a traced int); `item(k)` is the one of number k."""
-
-    length: Any
-    #: Whether it is used up by one loop, as Python's iterators are.
-    once = True
-    used = False
-
-    def item(self, k: Any) -> Any:
-        """The item of a number that is in range."""
-        raise NotImplementedError
-
-    def check(self) -> None:
-        """Raise TraceError where the body of a loop over the items has changed how many there are.
-
-        It is called in the body, behind the item.
-        """
-
-    def taken(self) -> Items:
-        """The items, for a loop over them. Raises TraceError for an iterator that is used up."""
-        if self.used:
-            raise TraceError("TJ008", "an iterator that is used twice", user_line())
-        self.used = self.once
-        return self
-
-    def __iter__(self) -> Iterator[Any]:
-        if isinstance(self.length, Tracer):
-            raise TraceError("TJ001", "the number of iterations", user_line())
-        items = self.taken()
-        return (items.item(k) for k in range(operator.index(items.length)))
+__all__ = ["Once", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
 
 
 class _Range(Items):

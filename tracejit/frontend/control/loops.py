@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.frontend.control.branches import branch, predicate, then_rest
-from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
 from tracejit.frontend.control.loop_parts import parts_in
 from tracejit.frontend.control.loop_state import Loop, StaticLoop
@@ -22,6 +21,7 @@ from tracejit.frontend.control.unions import choose, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.symint import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.tracer import (

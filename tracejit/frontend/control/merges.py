@@ -142,7 +142,7 @@ class PhiBuilder:
 
     def lifted(self, x: Any, side: int) -> Value:
         """A number or array as a value of a side."""
-        with self.sides[side].reopened():
+        with self.sides[side].reopened(containers=False):
             return lift(x).value()
 
     def complete(self) -> list[list[Value]]:
@@ -153,7 +153,7 @@ class PhiBuilder:
             for k, side in enumerate(self.sides):
                 v = slot[k]
                 if v is None:
-                    with side.reopened():
+                    with side.reopened(containers=False):
                         v = undefined(side.region, self._without_local(t, 1 - k))
                 out[k].append(v)
         return out
@@ -366,6 +366,8 @@ class PhiBuilder:
             return None
         if not isinstance(a, _VALUES) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
             return None
+        if isinstance(a, tuple) and all(map(self.interpreter.capture.is_given, (a, b))):
+            return None  # One of two that the caller has.
         for x, side in zip((a, b), self.sides, strict=True):
             self.interpreter.aliases.require_current(x, trace=side.region)
         cls, keys, _ = one
@@ -517,7 +519,7 @@ class PhiBuilder:
         """The one of two numbers of a type that a side has, by a flag where it may have both."""
         if a is None or b is None or a is b:
             return a or b
-        with side.reopened():
+        with side.reopened(containers=False):
             first, second = wrap(side.region, a), wrap(side.region, b)
             found = self.interpreter.ternary(is_first, lambda: first, lambda: second)
             return lift(found).value()
@@ -548,7 +550,7 @@ def in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Valu
     for v, side in zip(values, sides, strict=False):
         assert v is None or isinstance(v.type, ArrayType)
         if v is not None and v.type.order != first.order:  # type: ignore[union-attr]
-            with side.reopened():
+            with side.reopened(containers=False):
                 v = laid_out(side.region, v, first.order)
         out.append(v)
     return out

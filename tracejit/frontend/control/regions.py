@@ -121,19 +121,25 @@ class Side:
         self.changed = {k: (x, contents_of(x)) for k, (x, _) in region.changed.items()}
 
     @contextmanager
-    def reopened(self) -> Iterator[None]:
-        """Record more in the region; memory holds what it left there."""
+    def reopened(self, containers: bool = True) -> Iterator[None]:
+        """Record more in the region; memory and `containers` hold what it left there."""
         outside = {
             storage: (storage.value, storage.holder, storage.version) for storage in self.states
         }
+        changed = list(self.changed.values()) if containers else []
+        contents = [(x, contents_of(x)) for x, _ in changed]
         for storage, state in self.states.items():
             storage.restore(state)
+        for x, left in changed:
+            put_contents(x, left)
         try:
             with self.region.reopened():
                 yield
         finally:
             for storage, state in outside.items():
                 storage.restore(state)
+            for x, before in contents:
+                put_contents(x, before)
 
 
 class Undo:

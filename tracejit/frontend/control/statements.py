@@ -23,13 +23,16 @@ from tracejit.frontend.control.branches import (
     then_rest,
 )
 from tracejit.frontend.control.growth import Grows, packed_items, rolled
-from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.iteration import (
+    items_of,
+)
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loop_state import Once
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow_bound, negation, renamed
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import LEFT, Position
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar

@@ -100,7 +100,7 @@ def _rebuildable(interpreter: Interpreter, side: Side, x: Any) -> bool:
 
 
 def _type(x: Any, side: Side) -> Type:
-    with side.reopened():
+    with side.reopened(containers=False):
         return lift(x).type
 
 

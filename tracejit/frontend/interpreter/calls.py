@@ -24,8 +24,8 @@ import numpy as np
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
-from tracejit.frontend.containers.listed_arrays import with_arrays
-from tracejit.frontend.containers.traced import DIRECT, TRACED
+from tracejit.frontend.containers.listed_arrays import takes_arrays
+from tracejit.frontend.containers.traced import DIRECT, PERMUTING, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
@@ -148,7 +148,7 @@ def takes_unions(interpreter: Interpreter, f: Any, args: Sequence[Any]) -> bool:
         known = f in CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
         return not known and not _is_numpy(f) and f not in CALLS
     if isinstance(f, type):
-        return f not in CALLS and not issubclass(f, (np.generic, np.dtype))
+        return f is range or f not in CALLS and not issubclass(f, (np.generic, np.dtype))
     return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not _is_hosted(f)
 
 
@@ -248,7 +248,8 @@ def _call_function(
     if f in TRACED:
         from tracejit.frontend.interpreter.library import call_library
 
-        return call_library(interpreter, f, args, kwargs)
+        with interpreter.aliases.permuting(f in PERMUTING):
+            return call_library(interpreter, f, args, kwargs)
     if f in DIRECT:
         return f(*args, **kwargs)
     if f in FORMS or f in choices.FORMS:
@@ -367,6 +368,15 @@ def _call_class(
 # NumPy -------------------------------------------------------------------------------------------
 
 
+#: Functions that make no array of a sequence.
+_OF_ARRAYS = frozenset(
+    getattr(np, name)
+    for name in (
+        "astype can_cast dsplit hsplit isfortran result_type split trim_zeros unstack vsplit"
+    ).split()
+)
+
+
 def _is_numpy(f: FunctionType | BuiltinFunctionType) -> bool:
     module = f.__module__
     return f in HANDLERS or isinstance(module, str) and module.partition(".")[0] == "numpy"
@@ -382,13 +392,17 @@ def _is_multimethod(f: Any) -> bool:
     return type(f).__module__ == "uarray" and _is_hosted(f)
 
 
+@takes_arrays
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     from tracejit.frontend.interpreter.library import call_followed, is_followed
     from tracejit.frontend.interpreter.library_functions import FOLLOWED
 
-    args, kwargs = with_arrays(args, kwargs)
+    if f in _OF_ARRAYS:
+        _require_arrays(
+            f, *args[:1], *(kwargs[k] for k in ("a", "ary", "filt", "from_") if k in kwargs)
+        )
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
@@ -415,6 +429,12 @@ def _call_numpy(
         return interpreter.fresh(f(*args, **kwargs))
 
 
+def _require_arrays(f: Any, *given: Any) -> None:
+    for x in given:
+        if type(x) in (list, tuple) or isinstance(x, TracedArray) and x.storage.listed:
+            raise TraceError("TJ004", f"{_name(f)} of a sequence", user_line())
+
+
 def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The array that a pure function gives for plain arguments, if it is a small one."""
 
@@ -431,6 +451,7 @@ def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return found if own and found.size <= _SMALL else None
 
 
+@takes_arrays
 def _call_ufunc(
     interpreter: Interpreter,
     ufunc: np.ufunc,
@@ -442,7 +463,9 @@ def _call_ufunc(
     if kwargs.get("out") is Ellipsis:
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
-    args, kwargs = with_arrays(args, kwargs)
+    if method != "__call__" and kwargs.get("out") == (None,):
+        # Before it hands a call on, NumPy takes out what it refuses by itself.
+        raise TraceError("TJ004", f"{ufunc.__name__}.{method} with out=", user_line())
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.

@@ -30,6 +30,7 @@ from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance, is_stream
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
@@ -59,6 +60,8 @@ class ChosenAttribute:
 
 
 _STEPS = 40_000
+#: How many elements of a container are copied in a step.
+_ELEMENTS_OF_A_STEP = 64
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
 _RECURSIONS, _CALLS = 24, 400
 #: Such calls until a function is known to call itself as often as data says; the square of all.
@@ -153,6 +156,8 @@ class TraceInterpreter(_Control):
 
             x = Foreign(self, x)
         self.capture.created[id(x)] = (x, here())
+        if type(x) is list:
+            self.copied(len(x))
         return x
 
     def box(self) -> Any:
@@ -214,7 +219,8 @@ class TraceInterpreter(_Control):
         if made is None or not made.encloses(trace):
             what = f"a {type(x).__name__} made in a branch or loop is changed outside"
             raise TraceError("TJ022", what, user_line())
-        trace.changed[id(x)] = x, contents_of(x)
+        trace.changed[id(x)] = x, (contents := contents_of(x))
+        self.copied(len(contents))
 
     def share(self, x: Any) -> Any:
         """`x`, a list that another one holds by value: it must not be changed any more."""
@@ -290,7 +296,7 @@ class TraceInterpreter(_Control):
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
 
-        from tracejit.frontend.control.iteration import Items, items_of
+        from tracejit.frontend.control.iteration import items_of
         from tracejit.frontend.python import positions
 
         self.step()
@@ -733,6 +739,12 @@ class TraceInterpreter(_Control):
             what = f"more than {_STEPS} steps of Python while tracing"
             raise TraceError("TJ008", what, user_line())
         if self.steps % 64 == 0:
+            here().require_time()
+
+    def copied(self, count: int) -> None:
+        """Count the steps that so many elements of a container stand for, as `step` does."""
+        if count >= _ELEMENTS_OF_A_STEP:
+            self.steps += count // _ELEMENTS_OF_A_STEP
             here().require_time()
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ Where such a trace meets what it does not know, the function is given up for arg
 from __future__ import annotations
 
 import builtins
+import inspect
 import os
 from types import CellType, FunctionType
 from typing import Any
@@ -24,6 +25,7 @@ from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_filters import filter_of
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
+from tracejit.frontend.numpy.registry import plain_options
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -68,7 +70,21 @@ def is_followed(
     known = f in FOLLOWED or f in LOOPS or filter_of(f) is not None
     if not known or not (has_traced(args) or has_traced(kwargs)):
         return False
+    if f in FOLLOWED and not _is_plain(f, args, kwargs):
+        return False
     return _form(f, args, kwargs) not in _REFUSED
+
+
+def _is_plain(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function of NumPy takes these arguments, and plain values for its options."""
+    own = getattr(inspect.unwrap(f), "__globals__", {})
+    try:
+        plain_options(f.__name__, inspect.signature(f).bind(*args, **kwargs).arguments)
+        if dispatcher := own.get(f"_{f.__name__}_dispatcher"):
+            inspect.signature(dispatcher).bind(*args, **kwargs)  # It may take less by name.
+    except (TypeError, TraceError):
+        return False
+    return True
 
 
 def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

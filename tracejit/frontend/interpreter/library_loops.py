@@ -164,6 +164,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     x, xp, fp = np.asarray(x), np.asarray(xp), np.asarray(fp)
     if xp.ndim != 1 or fp.ndim != 1 or not all(v.dtype.kind in "biuf" for v in (x, xp, fp)):
         refuse("interp")
+    ends = [np.asarray(v) for v in (left, right) if v is not None]
+    if not all(v.ndim == 0 and v.dtype.kind in "biuf" for v in ends):
+        refuse("interp")
     n = len(xp)
     if n == 0:
         raise ValueError("array of sample points is empty")

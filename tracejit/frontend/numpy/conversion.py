@@ -67,9 +67,14 @@ def as_read(x: Any) -> TracedArray:
 def _number(x: Any, dtype: np.dtype[Any]) -> Tracer:
     """A number as one of `dtype`: Python's numbers must fit."""
     check_dtype(dtype)
+    _require_real(x, dtype)
+    return wrap(here(), operand(x, dtype))
+
+
+def _require_real(x: Any, dtype: np.dtype[Any]) -> None:
+    """Raise TraceError for a traced complex number where numbers of `dtype` are made of it."""
     if dtype.kind not in "cb" and not is_static_number(x) and dtype_of(lift(x).type).kind == "c":
         raise TraceError("TJ004", f"a complex number made {dtype}", user_line())
-    return wrap(here(), operand(x, dtype))
 
 
 def _stacked(parts: list[TracedArray]) -> TracedArray:
@@ -87,10 +92,12 @@ def _stacked(parts: list[TracedArray]) -> TracedArray:
 
 def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
-    if isinstance(x, (TracedArray, np.ndarray)) or dtype.kind not in "iu":
+    if isinstance(x, (TracedArray, np.ndarray)):
+        _require_real(x, dtype)
         return asarray(x)
     if isinstance(x, (list, tuple)):
         return asarray(x, dtype)
+    _require_real(x, dtype)
     made = wrap(here(), as_array(wrap(here(), stored(x, dtype)), ()))
     assert isinstance(made, TracedArray)
     return made

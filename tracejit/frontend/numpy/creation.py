@@ -9,7 +9,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
 from tracejit.frontend.numpy.memory_orders import copied, laid_out_as, memory_order
-from tracejit.frontend.numpy.registry import handles, only
+from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.symint import SymInt
@@ -35,6 +35,8 @@ def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
     trace = here()
     if trace.env.decide(size, "<", 0):
         raise ValueError("negative dimensions are not allowed")
+    if isinstance(size, int) and size >= 2**48:
+        raise TraceError("TJ004", "more numbers than memory holds", user_line())
     wrapped = wrap(trace, trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
     assert isinstance(wrapped, TracedArray)
     return wrapped
@@ -251,7 +253,7 @@ def array(
     like: Any = None,
 ) -> Any:
     """A new array from an array, a number or a nested list."""
-    only("np.array", like=like, ndmax=ndmax or None)
+    only("np.array", like=like, ndmax=NOT_GIVEN if ndmax == 0 else ndmax)
     if copy is False:
         raise TraceError("TJ004", "np.array with copy=False", user_line())
     out = _array(object, dtype, bool(copy), order)

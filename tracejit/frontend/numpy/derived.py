@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.indexing import get_item
-from tracejit.frontend.tracing.tracer import here, wrap
+from tracejit.frontend.tracing.tracer import here, user_line, wrap
 
 __all__ = ["added_at", "derived_as", "elements_at", "require"]
 
@@ -32,6 +35,8 @@ def added_at(x: Any, places: Any, values: Any) -> Any:
 
 
 def require(condition: Any) -> None:
-    """Leave the run to Python unless a condition holds."""
+    """Leave the run to Python unless a condition holds, or the call where it is known not to."""
     trace = here()
+    if isinstance(condition, (bool, np.bool_)) and not condition and trace.parent is None:
+        raise TraceError("TJ004", "arguments for which NumPy is called", user_line())
     trace.emit_all("check", (asarray(condition)[()].value(),), {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,20 @@ from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.items.masks import columns
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
-from tracejit.frontend.numpy.ranges import arange
+from tracejit.frontend.numpy.ranges import arange, linspace
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
 from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, number_of, user_line
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    Tracer,
+    check_dtype,
+    here,
+    number_of,
+    user_line,
+)
 from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
@@ -36,10 +43,9 @@ def _points(s: slice) -> tuple[Any, Any, Any]:
     start: Any = 0 if s.start is None else s.start
     step: Any = 1 if s.step is None else s.step
     if isinstance(step, (complex, np.complexfloating)):
-        count = int(abs(complex(step)))
-        if count != 1:
-            step = (s.stop - start) / float(count - 1)
-        return start, step, count
+        length: Any = abs(step)
+        count = int(length)
+        return start, 1 if count == 1 else (s.stop - start) / float(count - 1), count
     return start, step, None
 
 
@@ -49,6 +55,8 @@ def _line(s: slice, dtype: np.dtype[Any]) -> TracedArray:
     size: Dim
     if count is not None:
         size = count
+    elif not any(isinstance(x, SymInt) for x in (start, s.stop, step)):
+        size = math.ceil((s.stop - start) / step)
     elif all(isinstance(x, _INTEGERS) for x in (start, s.stop, step)):
         size = asarray(arange(start, s.stop, step)).type.shape[0]
     else:
@@ -56,7 +64,7 @@ def _line(s: slice, dtype: np.dtype[Any]) -> TracedArray:
     if isinstance(size, int) and size <= 0 and count is None:
         raise TraceError("TJ004", "a grid without points", user_line())
     x = elementwise(np.multiply, (iota(size, dtype), step))
-    return astype(elementwise(np.add, (x, start)), dtype)
+    return asarray(elementwise(np.add, (x, start)))
 
 
 def _alone(s: slice) -> TracedArray:
@@ -64,8 +72,11 @@ def _alone(s: slice) -> TracedArray:
     start, step, count = _points(s)
     if count is None:
         return asarray(arange(start, s.stop, step))
-    numbers = [placeholder(x) for x in (start, s.stop, float(abs(s.step)))]
-    return _line(s, np.result_type(*numbers))
+    return _line(s, _promoted((start, s.stop, abs(s.step))))
+
+
+def _promoted(numbers: Iterable[Any]) -> np.dtype[Any]:
+    return check_dtype(np.result_type(*map(placeholder, numbers)))
 
 
 def _common_dtype(key: tuple[Any, ...]) -> np.dtype[Any]:
@@ -73,9 +84,8 @@ def _common_dtype(key: tuple[Any, ...]) -> np.dtype[Any]:
     numbers: list[Any] = [0]
     for s in key:
         start, step, count = _points(s)
-        numbers += [placeholder(start), placeholder(step)]
-        numbers += [0.0] if count is not None else [placeholder(0 if s.stop is None else s.stop)]
-    return np.result_type(*numbers)
+        numbers += [start, s.stop, step if count is None else abs(s.step)]
+    return _promoted(numbers)
 
 
 def _axes_of(key: Any, name: str) -> tuple[slice, ...]:
@@ -85,9 +95,8 @@ def _axes_of(key: Any, name: str) -> tuple[slice, ...]:
     return items
 
 
-def _open(items: tuple[slice, ...]) -> list[TracedArray]:
-    """One coordinate vector an axis, each along its own axis."""
-    dtype = _common_dtype(items)
+def _open(items: tuple[slice, ...], dtype: np.dtype[Any]) -> list[TracedArray]:
+    """One coordinate vector an axis, each along its own axis, counted in `dtype`."""
     lines = [_line(s, dtype) for s in items]
     ndim = len(lines)
     return [
@@ -100,7 +109,8 @@ def _mgrid(_: Any, key: Any) -> Any:
     items = _axes_of(key, "mgrid")
     if not isinstance(key, tuple):
         return _alone(items[0])
-    grids = _open(items)
+    dtype = _common_dtype(items)
+    grids = [astype(x, dtype) for x in _open(items, dtype)]
     parts = [np.broadcast_to(g, _shape_of(grids)) for g in grids]
     return in_c_order(asarray(np.stack(parts)))
 
@@ -111,7 +121,9 @@ def _shape_of(grids: list[TracedArray]) -> tuple[Any, ...]:
 
 def _ogrid(_: Any, key: Any) -> Any:
     items = _axes_of(key, "ogrid")
-    return tuple(_open(items)) if isinstance(key, tuple) else _alone(items[0])
+    if not isinstance(key, tuple):
+        return _alone(items[0])
+    return tuple(_open(items, _common_dtype(items)))
 
 
 def _joined(name: str, columns: bool) -> Any:
@@ -120,7 +132,8 @@ def _joined(name: str, columns: bool) -> Any:
         for k in key if isinstance(key, tuple) else (key,):
             if isinstance(k, slice):
                 _axes_of(k, name)
-                k = _alone(k)
+                start, step, count = _points(k)
+                k = arange(start, k.stop, step) if count is None else linspace(start, k.stop, count)
             elif not isinstance(k, TracedArray) or not k.ndim:
                 raise TraceError("TJ004", f"np.{name} of anything but arrays", user_line())
             x = asarray(k)
@@ -262,10 +275,10 @@ def block(arrays: Any) -> Any:
         if any(not x.ndim for x in parts) or len({x.ndim for x in parts}) > 1:
             raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
         return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
-    if any(isinstance(x, list) for row in arrays if isinstance(row, list) for x in row):
-        raise TraceError("TJ004", "np.block of lists of more than two levels", user_line())
+    if not all(nested) or any(isinstance(x, (list, tuple)) for row in arrays for x in row):
+        raise TraceError("TJ004", "np.block of lists in other than two levels", user_line())
     rows = [[asarray(x) for x in row] for row in arrays]
-    if not all(nested) or any(x.ndim != 2 for row in rows for x in row):
+    if any(x.ndim != 2 for row in rows for x in row):
         raise TraceError("TJ004", "np.block of anything but matrices", user_line())
     joined = [asarray(concatenate(row, axis=-1)) for row in rows]
     return _of_rows([x for row in rows for x in row], joined)

@@ -15,6 +15,7 @@ from tracejit.frontend.numpy.items.elements_of_slices import of_whole
 from tracejit.frontend.numpy.items.keys import is_element, slice_extent, takes_no_array
 from tracejit.frontend.numpy.items.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
+from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order, copy_order
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -41,6 +42,7 @@ from tracejit.lazy_dataclass import dataclass
 __all__ = ["accumulate_item", "get_item", "set_item"]
 
 _I64 = DTYPES["i64"]
+_I64_MAX = 2**63 - 1
 
 
 @dataclass
@@ -154,6 +156,8 @@ def _mask_fits(mask: TracedArray, axis: int, shape: tuple[Dim, ...]) -> None:
     """Raise IndexError where a mask has not the sizes of the axes it is to pick from."""
     env = here().env
     for k, (d, n) in enumerate(zip(mask.type.shape, shape, strict=True)):
+        if d != n and d == 0:
+            raise TraceError("TJ015", "an empty mask of another size", user_line())
         if d != n and not env.expect(d, "==", n):
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + k}; "
@@ -166,6 +170,8 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         return _Axis("slice", *slice_extent(k, n, env))
     if isinstance(k, (int, np.integer, SymInt)) and not isinstance(k, bool):
         i = as_dim(k)
+        if isinstance(k, np.uint64) and k > _I64_MAX:
+            raise OverflowError("Python int too large to convert to C long")
         if not env.is_known(i, n):
             return _parse_counter(i, n, env)
         if env.decide(i, "<", 0):
@@ -176,6 +182,9 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
     index = lift(_as_index(k))
     if dtype_of(index.type).kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if dtype_of(index.type) == np.uint64 and not shape_of(index.type):
+        # What an int64 does not hold must not come out as negative: it is outside of any axis.
+        index = elementwise(np.minimum, (index, np.uint64(_I64_MAX)))
     return _Axis("array", index=index)
 
 
@@ -185,8 +194,9 @@ def _as_index(k: Any) -> Any:
         raise IndexError("only integers, slices and arrays of them are indices")
     if isinstance(k, range):
         k = list(k)
-    if isinstance(k, (list, tuple)) and not k:
-        return constant(np.zeros(0, np.int64))
+    if isinstance(k, (list, tuple)):
+        made = asarray(k)
+        return constant(np.zeros(made.shape, np.int64)) if made.type.size == 0 else made
     return k
 
 

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
+from tracejit.frontend.numpy.creation import placeholder
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
@@ -69,7 +70,7 @@ def _joined_rows(arrays: TracedArray, axis: Any) -> TracedArray:
 
 
 @handles(np.concatenate, np.concat)
-@accepts_out("np.concatenate", apart=True)
+@accepts_out("np.concatenate", apart=True, or_dtype=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -79,13 +80,19 @@ def concatenate(
     parts = parts_of(arrays)
     if not parts:
         raise ValueError("need at least one array to concatenate")
+    kinds: list[Any] = [x.dtype for x in parts]
     if axis is None:
+        if isinstance(arrays, (list, tuple)):
+            # Python's numbers give way to arrays, as in arithmetic; those that do are cast anyhow.
+            given = zip(map(placeholder, arrays), kinds, strict=True)
+            kinds = [x if type(x) in (int, float, complex) else d for x, d in given]
         parts, axis = [ravel(x) for x in parts], 0
     if any(not x.ndim for x in parts):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    common = np.result_type(*(x.dtype for x in parts)) if dtype is None else np.dtype(dtype)
-    for x in parts:
-        if not np.can_cast(x.dtype, common, casting):
+    common = np.result_type(*kinds) if dtype is None else np.dtype(dtype)
+    for kind, x in zip(kinds, parts, strict=True):
+        gives_way = not isinstance(kind, np.dtype) and np.result_type(kind, common) == common
+        if not gives_way and not np.can_cast(x.dtype, common, casting):
             raise TypeError(f"Cannot cast array data from {x.dtype} to {common}")
     if isinstance(axis, bool):
         raise TypeError("an integer is required for the axis")

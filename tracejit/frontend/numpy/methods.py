@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,8 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
-from tracejit.frontend.numpy.memory_orders import (
-    copied,
-    in_order_of,
-    laid_out_as,
-)
-from tracejit.frontend.numpy.registry import HANDLERS, call_function, plain_options
+from tracejit.frontend.numpy.memory_orders import copied, in_order_of, laid_out_as
+from tracejit.frontend.numpy.registry import HANDLERS, bound_to, call_function
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import whole_view
@@ -38,7 +36,7 @@ _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
-        "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
+        "repeat squeeze swapaxes take trace diagonal dot argsort ravel nonzero "
         "searchsorted put"
     ).split()
 }
@@ -56,8 +54,17 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
     return HANDLERS[np.transpose](x, given)
 
 
-def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
-    order = plain_options("astype", {"dtype": dtype, "order": order})["order"] or "K"
+def _astype(
+    x: Any,
+    dtype: Any,
+    order: Any = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: Any = True,
+) -> Any:
+    if casting != "unsafe":
+        raise TraceError("TJ004", f"ndarray.astype with casting={casting!r}", user_line())
+    order = order or "K"
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return wrap(here(), cast_value(x.value(), d))
@@ -71,7 +78,7 @@ def _copy(x: Any, order: str = "C") -> Any:
     """A new storage with the same value."""
     if isinstance(x, TracedScalar):
         return x
-    return copied(x, plain_options("copy", {"order": order})["order"] or "C")
+    return copied(x, order or "C")
 
 
 def _item(x: Any, *args: Any) -> Any:
@@ -95,7 +102,7 @@ def _item(x: Any, *args: Any) -> Any:
     return wrap(trace, trace.emit("py_scalar", (x.value(),), kind=kind[d.kind]))
 
 
-def _fill(x: TracedArray, value: Any) -> None:
+def _fill(x: TracedArray, value: Any, /) -> None:
     if is_sequence(value) or isinstance(value, TracedArray) and value.ndim:
         raise TraceError("TJ004", "fill() with a sequence", user_line())
     x[...] = value
@@ -114,6 +121,13 @@ def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: A
     return call_function(np.clip, (x, min, max, out), kwargs)
 
 
+def _seen_as(x: TracedArray, dtype: Any = np.ndarray, type: Any = np.ndarray) -> Any:
+    """`x.view()`: another array over the same elements."""
+    if type is not np.ndarray or dtype is not np.ndarray and np.dtype(dtype) != x.dtype:
+        raise TraceError("TJ004", "ndarray.view", user_line())
+    return whole_view(x)
+
+
 _EXTRA: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "reshape": _reshape,
@@ -125,6 +139,8 @@ _EXTRA: dict[str, Callable[..., Any]] = {
     "flatten": _flatten,
     "conj": _conj,
     "conjugate": _conj,
+    "sort": sort_in_place,
+    "view": _seen_as,
 }
 
 
@@ -143,25 +159,50 @@ def _part(x: Any, name: str) -> Any:
     return zeros.view("reshape", shape=zeros.type.shape, writeable=False)
 
 
-def _seen_as(x: TracedArray, dtype: Any = np.ndarray, type: Any = np.ndarray) -> Any:
-    """`x.view()`: another array over the same elements."""
-    if type is not np.ndarray or dtype is not np.ndarray and np.dtype(dtype) != x.dtype:
-        raise TraceError("TJ004", "ndarray.view", user_line())
-    return whole_view(x)
-
-
 def _bound(x: Tracer, name: str) -> Any:
     if name in _EXTRA:
-        f = _EXTRA[name]
-        return lambda *args, **kwargs: f(x, *args, **kwargs)
+        return lambda *args, **kwargs: _call(name, x, args, kwargs)
     function = _METHODS.get(name)
     if function is None or function not in HANDLERS:
         return None
-    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        _check_arguments(name, (x, *args), kwargs)
+        return call_function(function, (x, *args), kwargs)
+
+    return run
+
+
+def _call(name: str, x: Tracer, args: Any, kwargs: Any) -> Any:
+    """A method that is no function of NumPy."""
+    _check_arguments(name, (x, *args), kwargs)
+    bound = bound_to(_EXTRA[name], f"ndarray.{name}", (x, *args), kwargs)
+    return _EXTRA[name](*bound.args, **bound.kwargs)
+
+
+@cache
+def _signature(name: str) -> inspect.Signature | None:
+    """NumPy's own signature of a method, which it says since 2.4."""
+    try:
+        return inspect.signature(getattr(np.ndarray, name))
+    except ValueError:
+        return None
+
+
+def _check_arguments(name: str, args: Any, kwargs: Any) -> None:
+    """Leave it to NumPy to refuse arguments that its method does not take."""
+    signature = _signature(name)
+    try:
+        if signature is not None:
+            signature.bind(*args, **kwargs)
+    except TypeError as e:
+        raise TraceError("TJ004", f"ndarray.{name}: {e}", user_line()) from None
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:
     """`x.name`. Raises AttributeError as ndarray does, TraceError for what is not known here."""
+    if not hasattr(np.ndarray, name):
+        return _unknown(name, np.ndarray)
     if name == "T":
         return HANDLERS[np.transpose](x)
     if name == "mT":
@@ -174,10 +215,6 @@ def array_attribute(x: TracedArray, name: str) -> Any:
         return Flags(x)
     if name == "strides":
         return strides_of(x)
-    if name == "view":
-        return lambda *args, **kwargs: _seen_as(x, *args, **kwargs)
-    if name == "sort":
-        return lambda *args, **kwargs: sort_in_place(x, *args, **kwargs)
     bound = _bound(x, name)
     if bound is not None:
         return bound
@@ -200,8 +237,7 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
     if name in ("itemsize", "nbytes"):
         return dtype_of(x.type).itemsize
     if name in ("astype", "item", "copy", "conj", "conjugate"):
-        f = _EXTRA[name]
-        return lambda *args, **kwargs: f(x, *args, **kwargs)
+        return lambda *args, **kwargs: _call(name, x, args, kwargs)
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
         method = getattr(asarray(x), name)
         return lambda *args, **kwargs: as_scalar(method(*args, **kwargs))
@@ -233,7 +269,8 @@ _CLASSES = {"bool": bool, "int": int, "float": float, "complex": complex}
 def _unknown(name: str, cls: type) -> Any:
     if hasattr(cls, name) and not name.startswith("__"):
         raise TraceError("TJ002", f"{cls.__name__}.{name}", user_line())
-    raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
+    numpy = f"{cls.__module__}." * (cls.__module__ == "numpy")
+    raise AttributeError(f"'{numpy}{cls.__name__}' object has no attribute '{name}'")
 
 
 DISPATCH.array_attribute = array_attribute

@@ -115,11 +115,13 @@ def accepts_out(
     apart: bool = False,
     dense: bool = False,
     repeated: bool = False,
+    or_dtype: bool = False,
 ) -> Callable[[F], F]:
     """Decorator: a handler without `out=` becomes one that stores its result there.
 
     `apart`: NumPy writes before it has read all operands, so that `out` must be none of their
     memory. `dense`: NumPy wants an array in C order. `repeated`: NumPy fills a larger `out` too.
+    `or_dtype`: there may be only one of `out` and `dtype`.
     """
 
     def decorate(handler: F) -> F:
@@ -131,6 +133,8 @@ def accepts_out(
             out = bound.arguments.get("out")
             if out is None:
                 return handler(*args, **kwargs)
+            if or_dtype and bound.arguments.get("dtype") is not None:
+                raise TypeError(f"{name} takes only one of `out` and `dtype`")
             target = target_of(out)
             del bound.arguments["out"]
             arrays = list(_arrays([*bound.args, *bound.kwargs.values()]))

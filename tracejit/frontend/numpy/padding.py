@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.conversion import asarray, is_static_number, stored
 from tracejit.frontend.numpy.creation import filled, iota, placeholder, with_order
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_order_of, memory_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim
 
 __all__: list[str] = []
@@ -24,6 +24,8 @@ __all__: list[str] = []
 @handles(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
     x = asarray(array)
     value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
     if mode == "empty":
@@ -33,6 +35,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     widths = _pad_widths(pad_width, x.ndim)
     if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
         raise ValueError("index can't contain negative values")
+    # NumPy stores an element of an array of it, even where there is no edge.
+    element = np.asarray(value) if is_static_number(value) else asarray(value)
+    value = wrap(here(), stored(element[()], x.dtype))
     if any(before != 0 or after != 0 for before, after in widths):
         if (order := memory_order(x)) is not None and _reach(x, widths, mode):
             return _stored(x, widths, mode, value, order)
@@ -49,6 +54,9 @@ _MOST: dict[str, Callable[[Dim], Dim]] = {
     "symmetric": lambda n: n,
     "wrap": lambda n: n,
 }
+
+
+_MODES = {"constant", "edge", "empty", *_MOST}
 
 
 def _reach(x: TracedArray, widths: Sequence[tuple[Dim, Dim]], mode: str) -> bool:
@@ -120,15 +128,12 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
     if not isinstance(pad_width, (list, tuple)):
         w = as_dim(pad_width)
         return [(w, w)] * ndim
-    if not isinstance(pad_width[0], (list, tuple)):
-        if len(pad_width) > 2:
-            raise ValueError("operands could not be broadcast together with remapped shapes")
-        pair = [as_dim(w) for w in pad_width]
-        return [(pair[0], pair[-1])] * ndim
-    pairs = [[as_dim(w) for w in p] for p in pad_width]
+    rows = pad_width if any(isinstance(w, (list, tuple)) for w in pad_width) else [pad_width]
+    sizes = {len(p) if isinstance(p, (list, tuple)) else 0 for p in rows}
+    if len(rows) not in (1, ndim) or sizes not in ({1}, {2}):
+        raise TraceError("TJ004", f"np.pad with widths of {len(rows)} axes", user_line())
+    pairs = [[as_dim(w) for w in p] for p in rows]
     pairs = pairs * ndim if len(pairs) == 1 else pairs
-    if len(pairs) != ndim:
-        raise ValueError("operands could not be broadcast together with remapped shapes")
     return [(p[0], p[-1]) for p in pairs]
 
 
@@ -155,12 +160,10 @@ def _pad_axis(
     elif mode == "symmetric":
         place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
         place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
-    elif mode == "reflect":
+    else:
         if env.decide(n, "==", 1):
             place = np.clip(place, 0, 0)
         else:
             place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
             place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
-    else:
-        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
     return asarray(x[(*[slice(None)] * axis, place)])

@@ -98,6 +98,8 @@ def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
     length = max(0, math.ceil(steps))
     if steps == 0 and stop - start != 0:
         length = 0 if math.copysign(1.0, steps) < 0 else 1
+    if length >= 2**63 // d.itemsize:
+        raise TraceError("TJ004", f"np.arange of {length} numbers", user_line())
     if length <= 2 or d.kind == "b":
         return (
             asarray(np.arange(start, stop, step, dtype=d).tolist(), d)
@@ -299,6 +301,8 @@ def _dims_list(dimensions: Any) -> list[Any]:
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     """The coordinates of each element of an array of that shape."""
     dims = shape_dims(dimensions)
+    if not dims and not sparse:
+        return filled((0,), 0, np.dtype(dtype))
     grids = []
     for k, n in enumerate(dims):
         shape = tuple(n if j == k else 1 for j in range(len(dims)))

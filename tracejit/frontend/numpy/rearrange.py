@@ -278,8 +278,6 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 @handles(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """Views of consecutive parts of one size, or cut at the given places."""
-    if isinstance(ary, (list, tuple)):
-        raise TraceError("TJ004", "np.split of a sequence", user_line())
     x = asarray(ary)
     if isinstance(indices_or_sections, (int, np.integer, SymInt)):
         if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections != 0:
@@ -289,8 +287,6 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def _split_along(name: str, least: int, axis: int) -> Any:
     def run(ary: Any, indices_or_sections: Any) -> Any:
-        if isinstance(ary, (list, tuple)):
-            raise TraceError("TJ004", f"np.{name} of a sequence", user_line())
         x = asarray(ary)
         if x.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")

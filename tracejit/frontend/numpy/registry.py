@@ -23,6 +23,7 @@ from tracejit.frontend.tracing.tracer import (
     TracedScalar,
     given_dtype,
     here,
+    is_number,
     user_line,
 )
 from tracejit.ir.types import DTYPES, dtype_of, is_held
@@ -30,9 +31,11 @@ from tracejit.late_table import LateTable, name_of
 
 __all__ = [
     "HANDLERS",
+    "NONE_IS_DEFAULT",
     "NOT_GIVEN",
     "SEVERAL_AXES",
     "SUBSCRIPTS",
+    "bound_to",
     "call_function",
     "handles",
     "only",
@@ -77,9 +80,17 @@ def handles(*functions: Any, creates: bool = False, several_axes: bool = False) 
     return add
 
 
+#: Options whose default is None; for others it is a value like any, which NumPy may refuse.
+NONE_IS_DEFAULT = frozenset(("device", "dtype", "like", "order", "out"))
+
+
 def only(function: str, **unsupported: Any) -> None:
     """Raise TraceError where an optional argument that is not supported was given."""
-    given = [k for k, v in unsupported.items() if v is not None and v is not NOT_GIVEN]
+    given = [
+        k
+        for k, v in unsupported.items()
+        if v is not NOT_GIVEN and not (v is None and k in NONE_IS_DEFAULT)
+    ]
     if given:
         raise TraceError("TJ004", f"{function} with {', '.join(given)}=", user_line())
 
@@ -93,17 +104,26 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
             return func(*args, **kwargs)
         raise TraceError("TJ002", name, user_line())
     here()
+    bound = bound_to(handler, name, args, kwargs)
+    if isinstance(bound.arguments.get("axis"), tuple) and func not in SEVERAL_AXES:
+        raise TraceError("TJ004", f"{name} with several axes", user_line())
+    return handler(*bound.args, **bound.kwargs)
+
+
+def bound_to(
+    handler: Callable[..., Any], name: str, args: Any, kwargs: Any
+) -> inspect.BoundArguments:
+    """The arguments of a call as a handler takes them, with plain options. Raises TraceError."""
     try:
         bound = inspect.signature(handler).bind(*args, **kwargs)
     except TypeError as e:
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
     given = bound.arguments
     given |= plain_options(name, given)
-    if "others" in given:
-        given["others"] |= plain_options(name, given["others"])
-    if isinstance(given.get("axis"), tuple) and func not in SEVERAL_AXES:
-        raise TraceError("TJ004", f"{name} with several axes", user_line())
-    return handler(*bound.args, **bound.kwargs)
+    for p in bound.signature.parameters.values():
+        if p.kind is p.VAR_KEYWORD and p.name in given:
+            given[p.name] |= plain_options(name, given[p.name])
+    return bound
 
 
 def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +166,7 @@ def _is_int(x: Any) -> bool:
 
 def _are_ints(x: Any) -> bool:
     if isinstance(x, (TracedArray, np.ndarray)):
-        return x.dtype.kind in "iu"
+        return x.dtype.kind in "iu" and x.dtype != np.uint64
     return all(map(_are_ints, x)) if isinstance(x, (list, tuple)) else _is_int(x)
 
 
@@ -185,13 +205,18 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("correction", "mean"), lambda x: x is NOT_GIVEN),
     **dict.fromkeys(("indices", "nan"), lambda x: x is not None),
     "casting": lambda x: type(x) is str,
+    "d": is_number,
     "ddof": _is_number,
     "dimensions": lambda x: isinstance(x, (tuple, list)),
     "dtype": lambda x: x is None or isinstance(x, (type, str, np.dtype)),
     "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),
-    "optimize": lambda x: isinstance(x, (bool, str)),
+    "optimize": lambda x: isinstance(x, bool) or x in ("greedy", "optimal"),
     "order": _one_of(None, "C", "F", "A", "K"),
-    "subok": _is_flag,
+    "like": lambda x: x is None,
+    "overwrite_input": lambda x: x is False,
+    "shift": _are_ints,
+    **dict.fromkeys(("sorted", "subok"), _is_flag),
+    "to": lambda x: isinstance(x, (type, str, np.dtype)),
 }
 #: Functions that take several axes; of all others `axis` is one.
 SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vector_norm} | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["as_operand", "as_scalar"]
+__all__ = ["as_operand", "as_scalar", "check_kind"]
 
 #: Decimals whose powers of ten are floats.
 _MOST_PLACES = 300
@@ -123,6 +123,8 @@ def clip(
     only("np.clip", **kwargs)
     if (a_min is NOT_GIVEN) != (a_max is NOT_GIVEN):
         raise TraceError("TJ004", "np.clip with one of a_min= and a_max=", user_line())
+    if a_min is not NOT_GIVEN and not (min is NOT_GIVEN and max is NOT_GIVEN):
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are.")
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
@@ -170,6 +172,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     places = operator.index(decimals)
     if abs(places) > _MOST_PLACES:
         raise TraceError("TJ004", f"np.round to {places} decimals", user_line())
+    # NumPy multiplies one by one, which is not exact beyond 22 places.
+    power = reduce(operator.mul, [10.0] * abs(places), 1.0)
     d = x.dtype
     if d.kind == "c":
         parts = [round_(part, places).value() for part in (x.real, x.imag)]
@@ -177,15 +181,14 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
-        scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
-        new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
+        scaled = elementwise(np.rint, (elementwise(np.divide, (x, power)),))
+        new = lift(elementwise(np.multiply, (scaled, power)))
         new = wrap(here(), cast_value(new.value(), d))
         return in_order_of(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
     if places == 0:
         return elementwise(np.rint, (x,))
-    power = 10.0 ** abs(places)
     to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
     scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
     out = elementwise(back, (scaled, power))
@@ -308,7 +311,6 @@ def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
 ) -> Any:
     """The mean of the one or two middle elements; NaN where there is one."""
-    only("np.median", overwrite_input=overwrite_input or None)
     x = asarray(a)
     if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
         raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())
@@ -355,10 +357,17 @@ handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
 handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
 
 
+def check_kind(kind: Any, stable: Any) -> None:
+    """Raise ValueError where both say how to sort."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time.")
+
+
 @handles(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in ascending order."""
     only("np.sort", order=order)
+    check_kind(kind, stable)
     x = asarray(a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -372,6 +381,7 @@ def argsort(
 ) -> Any:
     """The indices that sort the elements."""
     only("np.argsort", order=order)
+    check_kind(kind, stable)
     x = asarray(a)
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0

@@ -41,12 +41,14 @@ def shape_dims(shape: Any) -> tuple[Dim, ...]:
 
     Raises TypeError for anything else, bools included, as NumPy does.
     """
-    if isinstance(shape, (tuple, list)):
+    if isinstance(shape, (tuple, list, bytes)):
         return tuple(_size(d, "an integer is required") for d in shape)
     if isinstance(shape, np.ndarray):
         return tuple(int(d) for d in shape.reshape(-1))
     if isinstance(shape, TracedArray):
         raise TraceError("TJ015", "a shape that is a traced array", user_line())
+    if shape is None:
+        raise TraceError("TJ004", "a shape that is None", user_line())
     text = f"expected a sequence of integers or a single integer, got '{shape!r}'"
     return (_size(shape, text),)
 
@@ -120,12 +122,13 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         return a
     if order == "A":
         order = _memory_order(x)
-    if order == "C":
-        return in_c_order(reshaped(x, dims)) if copy is True else reshaped(x, dims)
-    if order != "F":
+    if order not in ("C", "F"):
         raise TraceError("TJ004", f"np.reshape with order={order!r}", user_line())
-    flat = reshaped(reversed_axes(x), dims[::-1])
-    return reversed_axes(in_c_order(flat) if copy is True else flat)
+    made = reshaped(x, dims) if order == "C" else reshaped(reversed_axes(x), dims[::-1])
+    if copy is False and made.storage is not x.storage:
+        raise TraceError("TJ004", "np.reshape with copy=False", user_line())
+    made = in_c_order(made) if copy is True else made
+    return made if order == "C" else reversed_axes(made)
 
 
 def _memory_order(x: TracedArray) -> str:

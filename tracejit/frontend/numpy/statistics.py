@@ -36,6 +36,9 @@ def _observations(m: Any, y: Any, rowvar: Any, dtype: Any) -> TracedArray:
         raise ValueError("y has more than 2 dimensions")
     if dtype is None:
         dtype = np.result_type(x.dtype, *(o.dtype for o in others), np.float64)
+    kinds = "c" if any(o.dtype.kind == "c" for o in (x, *others)) else "fc"
+    if np.dtype(dtype).kind not in kinds:
+        raise TraceError("TJ004", f"np.cov with dtype={dtype}", user_line())
     rows = at_least(astype(x, np.dtype(dtype)), 2)
     rows = rows if rowvar or x.ndim == 1 else _transposed(rows)
     parts = [rows]

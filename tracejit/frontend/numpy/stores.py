@@ -9,29 +9,32 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.conversion import asarray, astype, is_static_number
 from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.items.keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
+from tracejit.frontend.numpy.selection import check_kind
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.tracing.symint import unwrap
+from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
     Tracer,
     as_array,
     here,
+    lift,
     user_line,
     wrap,
 )
 from tracejit.ir.dims import Dim, floordiv, prod
+from tracejit.ir.types import dtype_of
 
 __all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
 
@@ -117,7 +120,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Store values at places of the flattened array, in order."""
     x = _target(a, "np.put")
     index = asarray(ind)
-    if index.dtype.kind not in "iu":
+    if index.dtype.kind not in "iu" or index.dtype == np.uint64:
         raise TraceError("TJ004", f"np.put at places of {index.dtype}", user_line())
     env = here().env
     size = unwrap(x.type.size, env)
@@ -227,6 +230,7 @@ def sort_in_place(
     x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
     """`x.sort()`: the elements in ascending order along one axis."""
+    check_kind(kind, stable)
     if order is not None:
         raise TraceError("TJ004", "sort with order=", user_line())
     k = normalize_axis_index(axis, x.ndim)
@@ -298,13 +302,19 @@ class TracedFlat(Items):
 def _flat_key(key: Any) -> Any:
     if isinstance(key, tuple):
         if len(key) != 1:
-            raise IndexError("unsupported iterator index")
+            raise TraceError("TJ004", "several indices into .flat", user_line())
         (key,) = key
-    if isinstance(key, bool) or (isinstance(key, TracedArray) and key.dtype.kind == "b"):
-        raise TraceError("TJ015", "a boolean mask as an index", user_line())
-    if isinstance(key, np.ndarray) or key is None:
+    if isinstance(key, slice) or key is Ellipsis:
+        return key
+    if isinstance(key, list):
+        key = asarray(key) if key else asarray(key, np.int64)
+    if not isinstance(key, (Tracer, SymInt)) and not is_static_number(key):
         raise TraceError("TJ004", "such an index into .flat", user_line())
-    return asarray(key, np.int64) if isinstance(key, list) else key
+    kind = dtype_of(lift(key).type).kind
+    if kind not in "iu":
+        code, what = ("TJ015", "a boolean mask") if kind == "b" else ("TJ004", "a number")
+        raise TraceError(code, f"{what} as an index into .flat", user_line())
+    return key
 
 
 SUBSCRIPTS[TracedFlat] = TracedFlat.__getitem__

@@ -10,7 +10,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.outputs import into, same_shape, shares_memory, store_masked, target_of
-from tracejit.frontend.numpy.registry import call_function, plain_options
+from tracejit.frontend.numpy.registry import NONE_IS_DEFAULT, call_function, plain_options
 from tracejit.frontend.numpy.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.tracer import (
@@ -28,7 +28,7 @@ __all__ = ["array_ufunc"]
 
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
-    kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
+    kwargs = {k: v for k, v in kwargs.items() if v is not None or k not in NONE_IS_DEFAULT}
     kwargs |= plain_options(f"np.{ufunc.__name__}", kwargs)
     kwargs.pop("subok", None)
     if method == "__call__" and ufunc.signature is not None:
@@ -131,7 +131,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     operands = [a] if b is None else [a, asarray(b)]
     if not repeats:
         if len(operands) != ufunc.nin or ufunc.nout != 1:
-            raise ValueError(f"{name}: the number of operands does not fit")
+            raise TraceError("TJ004", f"{name} of {len(operands)} operands", user_line())
         selected = a[(indices if isinstance(indices, tuple) else (indices,)) + (Ellipsis,)]
         new = lift(call_ufunc(ufunc, (selected, *operands[1:])))
         store_masked(selected, new, True, "unsafe", name)
@@ -169,7 +169,7 @@ def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, 
         if not kwargs and len(inputs) == 1:
             allowed.setdefault("axis", 0)
             return call_function(REDUCTIONS[ufunc], inputs, allowed)
-    if method == "accumulate" and ufunc in ACCUMULATIONS:
+    if method == "accumulate" and ufunc in ACCUMULATIONS and kwargs.get("axis", 0) is not None:
         if not asarray(inputs[0]).ndim:
             raise TypeError("cannot accumulate on a scalar")
         allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}

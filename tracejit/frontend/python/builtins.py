@@ -31,7 +31,6 @@ from tracejit.frontend.containers.deques import make_deque
 from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
 from tracejit.frontend.containers.heaps import HEAP_CALLS
 from tracejit.frontend.control.iteration import (
-    Items,
     Once,
     enumerated,
     items_of,
@@ -39,7 +38,6 @@ from tracejit.frontend.control.iteration import (
     reversed_items,
     zipped,
 )
-from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.control.unions import leaves_of
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.numpy.stores import TracedFlat
@@ -63,11 +61,12 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
-from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.checks import class_of, require_known, require_plain, require_reverse
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import TracedError
@@ -75,6 +74,7 @@ from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+from tracejit.frontend.tracing.union import Union
 
 __all__ = ["CALLS"]
 
@@ -100,6 +100,8 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
 
 
 def _range(interpreter: Interpreter, *args: Any) -> Any:
+    # Its numbers are Python's ints, whatever those are that it is made of.
+    args = tuple(interpreter.call(operator.index, x) if isinstance(x, Union) else x for x in args)
     require_known(args, "an argument of range()")
     return ranged(interpreter, *args)
 
@@ -107,6 +109,7 @@ def _range(interpreter: Interpreter, *args: Any) -> Any:
 def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
+    start = interpreter.binary("add", interpreter.call(operator.index, start), 0)
     if isinstance(iterable, GeneratorCall):
         return enumerated_items(interpreter, iterable, start)
     items: Any = enumerated(iterable, start)
@@ -226,6 +229,7 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    require_reverse(reverse)
     items = settled_dict(items)
     long = grown_lists.is_long(items) and not is_grown(items)
     if long or isinstance(items, (GeneratorCall, StandIn)):
@@ -436,6 +440,12 @@ def _ndindex(interpreter: Interpreter, *shape: Any) -> Any:
     if len(shape) == 1 and isinstance(shape[0], tuple):
         (shape,) = shape
     require_known(shape, "a shape")
+    shape = tuple(interpreter.call(operator.index, n) for n in shape)
+    for n in shape:
+        fits = interpreter.compare("ge", n, 0)
+        if fits is False:
+            raise ValueError("negative dimensions are not allowed")
+        grown_lists.require(interpreter, fits)
     numbers = interpreter.call(range, interpreter.call(math.prod, shape))
     return interpreter.call(map, interpreter.allocate(lambda k: _place(k, shape)), numbers)
 
@@ -460,7 +470,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **FOLD_CALLS,
     **CONTEXT_CALLS,
     **MESSAGE_CALLS,
-    **PLACE_CALLS,
     **HEAP_CALLS,
     **BISECT_CALLS,
     **COUNTER_CALLS,

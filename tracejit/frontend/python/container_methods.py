@@ -11,7 +11,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import grown_lists, list_edits
 from tracejit.frontend.containers.dicts import meets_key
-from tracejit.frontend.containers.traced import traced
+from tracejit.frontend.containers.traced import permuting, traced
 from tracejit.frontend.control.growth import grows
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import (
@@ -88,6 +88,7 @@ def _extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
         return
     values = list(interpreter.iterate(values))  # all items first: they may be its own
     grows(interpreter, x, values)
+    interpreter.copied(len(values))
     x.extend(values)
 
 
@@ -95,17 +96,18 @@ def _insert(interpreter: Interpreter, x: list[Any], k: Any, value: Any) -> None:
     interpreter.require_mutable(x)
     require_index(k)
     if isinstance(k, (TracedScalar, SymInt)):
-        interpreter.call(_insert_moving, x, k, value)
+        interpreter.call(x.append, value)
+        interpreter.call(_move_last, x, k)
         return
     grows(interpreter, x, [value])
     x.insert(k, value)
 
 
-@traced
-def _insert_moving(x: Any, k: Any, value: Any) -> None:
-    """`x.insert(k, value)`: later elements move up one by one."""
-    place = len(x)
-    x.append(value)
+@permuting
+def _move_last(x: Any, k: Any) -> None:
+    """`x.insert(k, x.pop())`: later elements move up one by one."""
+    place = len(x) - 1
+    value = x[place]
     if k < 0:
         k = k + place
         if k < 0:
@@ -124,7 +126,7 @@ def _list_pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
     return x.pop(k)
 
 
-@traced
+@permuting
 def _pop_moving(x: Any, k: Any) -> Any:
     """`x.pop(k)`: later elements move down one by one."""
     last = len(x) - 1

@@ -13,12 +13,16 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import packed_items
-from tracejit.frontend.control.iteration import Items, items_of, zipped
+from tracejit.frontend.control.iteration import (
+    items_of,
+    zipped,
+)
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 

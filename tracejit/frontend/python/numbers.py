@@ -259,18 +259,6 @@ def _log(interpreter: Interpreter, x: Any, *base: Any) -> Any:
     )
 
 
-def _dist(interpreter: Interpreter, p: Any, q: Any) -> Any:
-    first, second = (list(interpreter.iterate(x)) for x in (p, q))
-    if len(first) != len(second):
-        raise ValueError("both points must have the same number of dimensions")
-    apart = [
-        python_number(real_operand(a), "float") - python_number(real_operand(b), "float")
-        for a, b in zip(first, second, strict=True)
-    ]
-    start = abs(apart[0]) if apart else 0.0
-    return functools.reduce(lambda a, b: _emit(MATH_OPS[math.hypot], a, b), apart[1:], start)
-
-
 def _gcd(interpreter: Interpreter, *args: Any) -> Any:
     numbers = list(map(integer_operand, args))
     if len(numbers) == 1:
@@ -324,7 +312,6 @@ _MATH: dict[Any, Callable[..., Any]] = {
     math.isqrt: on_numbers(
         math.isqrt, lambda interpreter, x: _emit("py_isqrt", integer_operand(x))
     ),
-    math.dist: on_numbers(math.dist, _dist),
     math.gcd: on_numbers(math.gcd, _gcd),
     math.modf: on_numbers(math.modf, _modf),
     math.isclose: _isclose,

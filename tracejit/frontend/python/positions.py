@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.iteration import (
+    items_of,
+)
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import choose, leaves_of, without
 from tracejit.frontend.python.objects import special
@@ -21,6 +23,7 @@ from tracejit.frontend.tracing.aliases import viewed
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import LEFT, Position
 from tracejit.frontend.tracing.pytree import VIEWS
 from tracejit.frontend.tracing.raised import Raised

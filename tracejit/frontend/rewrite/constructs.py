@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
@@ -25,9 +26,10 @@ class HookCall(ast.expr):
 
     _fields = ("name", "args")
 
-    def __init__(self, name: str, args: list[Any]) -> None:
+    def __init__(self, name: str = "", args: Sequence[Any] = ()) -> None:
         super().__init__()
-        self.name, self.args = name, args
+        # Copies begin without either.
+        self.name, self.args = name, list(args)
 
 
 #: What becomes of each construct: "plain" (only its parts change), or the method that does it.

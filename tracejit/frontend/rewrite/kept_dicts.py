@@ -7,7 +7,8 @@ for k in range(n):                       for k in range(n):
 return best                              return best
 
 Nobody can tell where nothing but the one name leads to such a dict: it is only ever bound to
-displays with the same keys, and only subscripted, asked for a key, and returned.
+displays with the same keys, and only subscripted, stored into under these, asked for a key, and
+returned.
 """
 
 from __future__ import annotations
@@ -56,9 +57,19 @@ def _names(function: Any) -> set[str]:
         own = all(id(n) in allowed and id(n) not in inside for n in here)
         begun = all(_place(n) >= _place(statement) for n in here)
         same = len({_keys(s.value) for s in stores}) == 1 < len(stores)
+        same = same and all(_stores_into(n, name, _keys(statement.value)) for n in nodes)
         if own and begun and same and not any(name in _bound_otherwise(n) for n in nodes):
             found.add(name)
     return found
+
+
+def _stores_into(node: ast.AST, name: str, keys: Sequence[str]) -> bool:
+    """False for a store into the dict of a name that may be under another key than its own."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return True
+    owner, key = node.value, node.slice
+    is_other = not isinstance(owner, ast.Name) or owner.id != name
+    return is_other or isinstance(key, ast.Constant) and key.value in keys
 
 
 def _bound_otherwise(node: ast.AST) -> Sequence[str]:

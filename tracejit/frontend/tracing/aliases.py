@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from tracejit.errors import TraceError
@@ -92,6 +93,7 @@ class Aliases:
         self._members: dict[Hashable, dict[int, Any]] = {}
         #: Whether any object has become stale, in any region.
         self.any_stale = False
+        self._is_permuting = False
 
     def add(self, x: Any, labels: Iterable[Hashable]) -> None:
         """Gives `x` labels; what nobody tells apart needs none."""
@@ -146,24 +148,44 @@ class Aliases:
 
     # Rows of lists that grow ---------------------------------------------------------------------
 
-    def list_rows(self, owner: Any, row: Any) -> None:
-        """Notes that the list `owner` holds from now on what `row` is, by value.
+    def list_rows(self, owner: Any, *rows: Any, is_all: bool = False) -> None:
+        """Notes that the list `owner` holds from now on what these are, by value: `is_all` it has.
 
         An object that it holds already is there twice: see `require_apart`.
         """
         label = ("row", id(owner))
-        for x in objects_in(row, self._is_local, tuples=True):
-            if label in self.of(x):
-                self.hold(owner, (("twice", id(owner)),))
-            self.hold(owner, (label, *self.of(x)))
-            self.add(x, (label,))
+        seen: set[int] = set()
+        for row in rows:
+            for x in objects_in(row, self._is_local, tuples=True):
+                is_there = id(x) in seen if is_all else label in self.of(x)
+                if is_there and not self._is_permuting:
+                    self.hold(owner, (("twice", id(owner)),))
+                seen.add(id(x))
+                self.hold(owner, (label, *self.of(x)))
+                self.add(x, (label,))
+
+    @contextmanager
+    def permuting(self, does: bool) -> Iterator[None]:
+        """Takes what lists are given inside for their own elements, moved, if `does`."""
+        before, self._is_permuting = self._is_permuting, does or self._is_permuting
+        try:
+            yield
+        finally:
+            self._is_permuting = before
 
     def row_of(self, owner: Any, row: Any) -> None:
         """Notes that `row` is what was read from a list that holds its rows by value."""
         if is_told_apart(row):
             label = ("row", id(owner))
             self.hold(owner, (label,))
-            self.add(row, (label,))
+            # It may be a row of what `owner` has its rows from.
+            self.add(row, (label, *self.held_by(owner)))
+
+    def rows_from(self, new: Any, *lists: Any) -> None:
+        """Notes that a list holds rows of these, by value."""
+        for x in lists:
+            self.hold(x, (("row", id(x)),))
+            self.hold(new, self.held_by(x))
 
     # Stores --------------------------------------------------------------------------------------
 

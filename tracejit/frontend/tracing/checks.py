@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 from types import BuiltinFunctionType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "is_opaque",
     "is_operand",
     "require_index",
+    "require_reverse",
     "require_key",
     "require_known",
     "require_plain",
@@ -152,6 +154,13 @@ def require_known(x: Any, what: str) -> None:
             require_known(part, what)
         return
     raise TraceError("TJ002", f"{what} of class {type(x).__name__}", user_line())
+
+
+def require_reverse(x: Any) -> None:
+    """Raise TypeError unless Python sorts by `reverse=x`: before 3.13 it is to be an int."""
+    cls = class_of(x)
+    if sys.version_info < (3, 13) and (cls is np.bool_ or not hasattr(cls, "__index__")):
+        raise TypeError(f"'{cls.__name__}' object cannot be interpreted as an integer")
 
 
 def require_index(key: Any) -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "form_of",
     "grown_list",
     "has_float_arrays",
+    "holds_objects",
     "holds_rows",
     "is_grown",
     "joined_form",
@@ -172,6 +173,13 @@ def _number_or_tuple(form: str | tuple[Any, ...]) -> Element | Record:
         return Record(tuple, tuple(map(_number_or_tuple, form)))
     cls = class_of_name(form)
     return Element(_PYTHON.get(cls, "scalar"), np.dtype(cls))
+
+
+def holds_objects(form: Form) -> bool:
+    """Whether elements of a form are lists or tuples: nobody tells numbers from equal ones."""
+    if isinstance(form, Choice):
+        return any(map(holds_objects, form.kinds))
+    return isinstance(form, (Record, Pooled)) or isinstance(form, Element) and form.kind == "list"
 
 
 def holds_rows(x: list[Any]) -> bool:

@@ -185,6 +185,9 @@ class Interpreter(Protocol):
     def step(self) -> None:
         """Count one step. Raises TraceError where tracing takes too long."""
 
+    def copied(self, count: int) -> None:
+        """Count the steps that so many elements of a container stand for, as `step` does."""
+
     def enter(self, code: CodeType) -> None:
         """A call of a function begins."""
 

@@ -106,6 +106,10 @@ class Tracer:
         return DISPATCH.function(func, args, kwargs)
 
 
+#: NumPy's arrays have no more.
+_MOST_AXES = 64
+
+
 class TracedArray(Tracer):
     """Stands for an ndarray."""
 
@@ -127,6 +131,8 @@ class TracedArray(Tracer):
         else:
             self._cached = views[-1].read(trace, base.value())
             self._version = storage.version
+        if len(self.type.shape) > _MOST_AXES:
+            raise TraceError("TJ004", f"an array of more than {_MOST_AXES} axes", user_line())
 
     def check_alive(self) -> None:
         """Raise TraceError where the array is read after the trace, or the region, that made it."""

@@ -155,10 +155,10 @@ def _log_in_base(base: float) -> Rule:
 _LARGE = 709.0
 
 
-def _hyperbolic(a: Expr, is_wide: bool) -> tuple[Expr, Expr, Callable[[Expr], Expr]]:
-    """sinh(a) and cosh(a) without a factor, and what multiplies by it."""
+def _hyperbolic(a: Expr, is_wide: bool) -> tuple[Expr, Expr, Callable[[Expr, Expr], Expr]]:
+    """sinh(a) and cosh(a) without a factor, and what multiplies one by a number and by it."""
     if not is_wide:
-        return _f("sinh", a), _f("cosh", a), lambda x: x
+        return _f("sinh", a), _f("cosh", a), _times
     size = _f("absolute", a)
     rest, factors = size, []
     for _ in range(2):
@@ -169,20 +169,21 @@ def _hyperbolic(a: Expr, is_wide: bool) -> tuple[Expr, Expr, Callable[[Expr], Ex
     large = _test("greater", size, _n(_LARGE))
     sinh = _f("copysign", _where(large, half, _f("sinh", size)), a)
     cosh = _where(large, half, _f("cosh", size))
-    return sinh, cosh, lambda x: _times(_times(x, factors[0]), factors[1])
+    # The number may be subnormal, and the product with all factors too large.
+    return sinh, cosh, lambda x, y: _times(_times(_times(y, factors[0]), x), factors[1])
 
 
 def _sinh(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """sinh(a) cos(b) + i cosh(a) sin(b)."""
-    sinh, cosh, scaled = _hyperbolic(a, is_wide)
-    re, im = scaled(_times(sinh, _f("cos", b))), scaled(_times(cosh, _f("sin", b)))
+    sinh, cosh, times = _hyperbolic(a, is_wide)
+    re, im = times(sinh, _f("cos", b)), times(cosh, _f("sin", b))
     return _of_endless_angles(a, b, re), _where(_is(b, 0.0), b, im)
 
 
 def _sin(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """sin(a) cosh(b) + i cos(a) sinh(b)."""
-    sinh, cosh, scaled = _hyperbolic(b, is_wide)
-    re, im = scaled(_times(cosh, _f("sin", a))), scaled(_times(sinh, _f("cos", a)))
+    sinh, cosh, times = _hyperbolic(b, is_wide)
+    re, im = times(cosh, _f("sin", a)), times(sinh, _f("cos", a))
     return _where(_is(a, 0.0), a, re), _of_endless_angles(b, a, im)
 
 
@@ -195,8 +196,8 @@ def _of_endless_angles(a: Expr, b: Expr, value: Expr) -> Expr:
 
 def _cosh(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """cosh(a) cos(b) + i sinh(a) sin(b)."""
-    sinh, cosh, scaled = _hyperbolic(a, is_wide)
-    re, im = scaled(_times(cosh, _f("cos", b))), scaled(_times(sinh, _f("sin", b)))
+    sinh, cosh, times = _hyperbolic(a, is_wide)
+    re, im = times(cosh, _f("cos", b)), times(sinh, _f("sin", b))
     endless = _endless(b)
     re = _where(_both(endless, _test("isinf", a)), _n(math.inf), re)
     im = _where(_both(endless, _is(a, 0.0)), _n(0.0), im)

@@ -5,6 +5,9 @@
     g = gather(a, i, j); v = element(g)         ->  v = read_item(a, i, j, at=(None, None))
     w = broadcast_to(v, (1,)); b = update_slice(a, w, start=(i,), size=(1,))
     ->  b = write_item(a, v, at=(i,))
+    r = slice(a, start=(i, 0), size=(1, n)); s = reshape(r, (n,)); w = write_item(s, v, j)
+    b = update_slice(a, reshape(w, (1, n)), start=(i, 0), size=(1, n))
+    ->  b = write_item(a, v, j, at=(i, None))
 
 Elementwise ops on the way become ops on scalars, if those give the same bits. A read keeps its
 place before the node that updates the array, and one that may fail stays on its side of a node with
@@ -125,6 +128,8 @@ class _Scalarizer:
             raise _GiveUp
         old, new, *indices = node.inputs
         assert isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType)
+        if isinstance(node.op, UpdateSlice) and (inner := self._written_in(node)):
+            return self._write_through(builder, node, *inner)
         if any(n != 1 for n in new.type.shape) or any(_is_array(v) for v in indices):
             raise _GiveUp
         number = reader.number(new, (0,) * new.type.ndim, self._here)
@@ -136,6 +141,49 @@ class _Scalarizer:
         if not node.attrs.get("checked", True):
             attrs["checked"] = False
         return builder.emit(OPS["write_item"], (old, number, *indices), attrs)
+
+    def _written_in(self, update: Node) -> tuple[Node, _Place] | None:
+        """The write into a slice that goes back to where it was cut out, and its place there."""
+        write = self._unshaped(update.inputs[1])
+        if write is None or not isinstance(write.op, WriteItem):
+            return None
+        t = write.inputs[0].type
+        assert isinstance(t, ArrayType)
+        indices = iter(write.inputs[2:])
+        checked = bool(write.attrs.get("checked", True))
+        at = zip(write.attrs["at"], t.shape, strict=True)
+        place = tuple(_Index(next(indices), n, checked) if d is None else d for d, n in at)
+        node = self._producer.get(write.inputs[0])
+        while node is not None and isinstance(node.op, Reshape):
+            place = _source(node, place)
+            node = self._producer.get(node.inputs[0])
+        if node is None or not isinstance(node.op, Slice) or node.inputs[0] is not update.inputs[0]:
+            return None
+        region = ("start", "size", "step")
+        if any(node.attrs[k] != update.attrs[k] for k in region):
+            return None
+        later = any(k > self._position[write] for k in self._barriers)
+        if later and checked and len(write.inputs) > 2:
+            return None
+        return write, _source(node, place)
+
+    def _unshaped(self, v: Value) -> Node | None:
+        """The node that gives the elements of `v` in this order."""
+        node = self._producer.get(v)
+        while node is not None and isinstance(node.op, Reshape):
+            node = self._producer.get(node.inputs[0])
+        return node
+
+    def _write_through(
+        self, builder: GraphBuilder, update: Node, write: Node, place: _Place
+    ) -> Sequence[Value]:
+        indices = [d for d in place if isinstance(d, _Index)]
+        attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
+        if indices and not indices[0].checked:
+            attrs["checked"] = False
+        self.replaced.add(write)
+        operands = (update.inputs[0], write.inputs[1], *(d.value for d in indices))
+        return builder.emit(OPS["write_item"], operands, attrs)
 
     def producer(self, v: Value) -> Node | None:
         """The node that gives `v`, as it is in the new graph."""

@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.unions import narrow
-from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.concrete_trace import TRACED_DTYPES, concrete_trace
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
@@ -86,10 +86,19 @@ def _is_number(x: Any) -> bool:
 def _is_float(x: Any) -> bool:
     if isinstance(x, Tracer):
         return differentiable(x.type)
-    if isinstance(x, (np.ndarray, np.generic)):
-        # Of longdoubles, and of subclasses of arrays, the trace says why it does not take them.
-        return x.dtype.kind in "fc"
+    if type(x) is np.ndarray or isinstance(x, np.generic):
+        return x.dtype in TRACED_DTYPES
     return type(x) in (float, complex)
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether `x` is, or converts to, an array or a number that no graph holds, of floats perhaps:
+    in another byte order or precision, of a subclass of arrays, or another library's."""
+    if _is_number(x) and not isinstance(x, (np.ndarray, np.generic)):
+        return False
+    dtype = getattr(x, "dtype", None) if hasattr(type(x), "__array__") else np.dtype(bool)
+    hiding = getattr(dtype, "kind", "O") in "fcO" or getattr(dtype, "hasobject", False)
+    return hiding and not _is_float(x)
 
 
 def kind_of(x: Any) -> str:
@@ -108,12 +117,13 @@ def kind_of(x: Any) -> str:
 def _hides_floats(x: Any) -> bool:
     """Whether there may be floats in what is no container that is taken apart."""
     if isinstance(x, np.ndarray):
-        return x.dtype.kind in "OV"
+        return x.dtype.kind == "V" or _is_foreign(x)
     if isinstance(x, (set, frozenset)):
         return any(_is_float(part) or _hides_floats(part) for part in x)
     if isinstance(x, (list, tuple, dict)):
         return bool(x)
-    return isinstance(x, (float, complex, Iterator)) and not isinstance(x, np.generic)
+    own = isinstance(x, (float, complex, Iterator)) and not isinstance(x, np.generic)
+    return own or _is_foreign(x)
 
 
 def _held(x: Any, path: str) -> str:
@@ -126,7 +136,7 @@ def _held(x: Any, path: str) -> str:
 def has_floats(x: Any) -> bool:
     """Whether an argument is, or contains, a number or an array that has a derivative, or may."""
     return any(
-        isinstance(v, Union) or _is_float(v) or (isinstance(v, np.ndarray) and v.dtype.hasobject)
+        isinstance(v, Union) or _is_float(v) or _is_foreign(v)
         for _, v in _parts(narrow(x), "", objects=True)
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
-from tracejit.frontend.numpy.linalg.products import diagonal_view, matrix_product
+from tracejit.frontend.numpy.linalg.products import diagonal_view, from_zero, matrix_product
 from tracejit.frontend.numpy.memory_orders import in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
@@ -100,7 +100,7 @@ def _summed(x: TracedArray, labels: str, keep: set[str]) -> tuple[TracedArray, s
     if not axes:
         return x, labels
     total = np.sum(x, axis=axes, dtype=x.dtype) if x.dtype.kind != "b" else np.any(x, axis=axes)
-    return asarray(total), "".join(c for c in labels if c in keep)
+    return asarray(from_zero(total)), "".join(c for c in labels if c in keep)
 
 
 def _arranged(x: TracedArray, labels: str, target: str, sizes: dict[str, Dim]) -> TracedArray:
@@ -210,14 +210,45 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     order = _order_of(given, labels, result, sizes) if is_new and optimize is False else None
     lying = "".join(result[k] for k in order or ())
     x, a = arrays[0], labels[0]
+    contracted = False
     for k in range(1, len(arrays)):
         later = set(result).union(*labels[k + 1 :])
+        contracted = bool(_shared(x, a, arrays[k], labels[k]) - later)
         both = (x, a, arrays[k], labels[k])
         if k == len(arrays) - 1 and _first(lying, labels[k], a) < _first(lying, a, labels[k]):
             both = (*both[2:], *both[:2])
         x, a = _pair(*both, later, sizes)
     x, a = _summed(x, a, set(result))
     x = permuted(x, [a.index(c) for c in result])
+    if optimize is False and len(arrays) > 1 and not contracted:
+        x = asarray(from_zero(x))
     if is_new and x.ndim > 1:
         x = of_unknown_order(x) if order is None else in_order(x, order)
-    return x if x.ndim or optimize is not False else x[()]
+    if optimize is not False and not x.ndim and len(arrays) > 2:
+        _require_one_group(arrays, labels, optimize)
+        return x
+    # A product of matrices stays an array without axes.
+    return x if x.ndim or optimize is not False and contracted else x[()]
+
+
+def _shared(x: TracedArray, a: str, y: TracedArray, b: str) -> set[str]:
+    """The labels of two operands along which neither has one element."""
+    env = here().env
+    long = [
+        {c for c, d in zip(labels, z.type.shape, strict=True) if not env.is_one(d)}
+        for z, labels in ((x, a), (y, b))
+    ]
+    return long[0] & long[1]
+
+
+def _require_one_group(arrays: list[TracedArray], labels: list[str], optimize: Any) -> None:
+    """Raise TraceError where the order of NumPy's products decides whether a number or an array
+    without axes comes of them: for operands in groups without a common label, and given orders.
+    """
+    rest = list(zip(arrays, labels, strict=True))
+    group = [rest.pop()]
+    for near in group:
+        group += [far for far in rest if _shared(*near, *far)]
+        rest = [far for far in rest if not any(far is found for found in group)]
+    if rest or type(optimize) not in (bool, str):
+        raise TraceError("TJ004", "np.einsum in such an order", user_line())

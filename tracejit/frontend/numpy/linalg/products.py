@@ -13,14 +13,22 @@ from tracejit.frontend.numpy.creation import iota
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
-from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
+from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, reversed_axes, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
 from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["diagonal_view", "in_stack_order", "inexact", "matrix_product", "scalar", "square"]
+__all__ = [
+    "diagonal_view",
+    "from_zero",
+    "in_stack_order",
+    "inexact",
+    "matrix_product",
+    "scalar",
+    "square",
+]
 
 
 def scalar(x: Any) -> Any:
@@ -30,6 +38,11 @@ def scalar(x: Any) -> Any:
 
 #: The longest inner axis of stacked products that kernels compute.
 _SMALL = 8
+
+
+def from_zero(x: Any) -> Any:
+    """Products and sums as NumPy adds them to zeros: none is -0.0."""
+    return elementwise(np.add, (x, x.dtype.type(0))) if x.dtype.kind in "fc" else x
 
 
 def _stack_like(x: TracedArray, stack: tuple[Dim, ...], tail: tuple[Dim, ...]) -> TracedArray:
@@ -56,7 +69,8 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
     apart = a.ndim == b.ndim == 1 and not (is_c_contiguous(a) and is_c_contiguous(b))
     if apart and a.dtype.kind == "f" and a.dtype.char != "e":
         # What has gaps a kernel reads as soon as a library does, and does not copy.
-        return asarray(np.sum(elementwise(np.multiply, (a, fit_dims(b, a.type.shape)))))
+        products = elementwise(np.multiply, (a, fit_dims(b, a.type.shape)))
+        return asarray(from_zero(np.sum(products)))
     stack = broadcast_dims([a.type.shape[:-2], b.type.shape[:-2]])
     a = _stack_like(a, stack, a.type.shape[-2:])
     tail = (inner,) if b.ndim == 1 else (inner, b.type.shape[-1])
@@ -98,10 +112,7 @@ def _sum_of_products(a: TracedArray, b: TracedArray, inner: int) -> TracedArray:
         column, row = a[..., :, k : k + 1], b[..., k : k + 1, :]
         product = elementwise(np.multiply, (column, row))
         out = product if out is None else elementwise(np.add, (out, product))
-    if a.dtype.kind == "f":
-        # A sum that begins with 0.0 is never -0.0.
-        out = elementwise(np.add, (out, a.dtype.type(0)))
-    return asarray(out)
+    return asarray(from_zero(out) if a.dtype.kind == "f" else out)
 
 
 def _common(*xs: Any) -> list[TracedArray]:
@@ -133,6 +144,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if not x.ndim or not y.ndim:
         return _multiple(x, y)
     _same_inner(x, y, x.ndim - 1, max(y.ndim - 2, 0))
+    if (scaled := _scaled(x, y)) is not None:
+        return scalar(scaled)
     if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
         return scalar(matrix_product(x, y, "dot"))
     return _contract(x, y, [x.ndim - 1], [y.ndim - 2])
@@ -140,8 +153,32 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 def _multiple(x: TracedArray, y: TracedArray) -> Any:
     """The product with a number: NumPy's is in C order whatever the order of the operand."""
-    out = elementwise(np.multiply, (x, y))
-    return in_c_order(out) if isinstance(out, TracedArray) else out
+    scaled = _scaled(x, y)
+    out = elementwise(np.multiply, (x, y)) if scaled is None else scaled
+    return in_c_order(out) if isinstance(out, TracedArray) and out.ndim else scalar(out)
+
+
+def _scaled(x: TracedArray, y: TracedArray) -> TracedArray | None:
+    """np.dot with an operand of one element: the other one that many times, which BLAS adds to
+    zeros without a look at it for a factor of 0. None where NumPy does otherwise.
+    """
+    if x.ndim > 2 or y.ndim > 2 or x.dtype.char not in "fdFD":
+        return None
+    is_one = here().env.is_one
+    ones = [all(map(is_one, v.type.shape)) for v in (x, y)]
+    if not any(ones):
+        return None
+    one, other = (x, y) if ones[0] and (x.ndim <= y.ndim or not ones[1]) else (y, x)
+    factor = ravel(one)[0]
+    if all(ones):
+        out = asarray(elementwise(np.multiply, (factor, other)))
+    else:
+        skipped = np.logical_and(np.equal(factor, 0), np.logical_not(np.isfinite(other)))
+        seen: Any = np.where(skipped, other.dtype.type(0), other)
+        out = asarray(from_zero(elementwise(np.multiply, (factor, seen))))
+    if x.ndim and y.ndim:
+        out = reshaped(out, (*x.type.shape[:-1], *y.type.shape[:-2], *y.type.shape[1:][-1:]))
+    return out
 
 
 def _same_inner(x: TracedArray, y: TracedArray, i: int, j: int) -> None:
@@ -150,21 +187,29 @@ def _same_inner(x: TracedArray, y: TracedArray, i: int, j: int) -> None:
         raise ValueError(f"shapes {x.type.shape} and {y.type.shape} not aligned: {m} != {n}")
 
 
-def _contract(x: TracedArray, y: TracedArray, i: Sequence[int], j: Sequence[int]) -> TracedArray:
-    """The product summed over the axes `i` of `x` and `j` of `y`; the others of both remain."""
+def _contract(
+    x: TracedArray, y: TracedArray, i: Sequence[int], j: Sequence[int], by_dot: bool = False
+) -> TracedArray:
+    """The product summed over the axes `i` of `x` and `j` of `y`; the others of both remain.
+
+    NumPy's is that of two matrices, or with `by_dot` what np.dot makes of these.
+    """
     left = [k for k in range(x.ndim) if k not in i]
     right = [k for k in range(y.ndim) if k not in j]
     rows = tuple(x.type.shape[k] for k in left)
     inner = tuple(x.type.shape[k] for k in i)
     columns = tuple(y.type.shape[k] for k in right)
-    if not left and not right and x.dtype.kind in "fc" and x.dtype.char != "e":
+    alone = not left and not right and not (by_dot and all(map(here().env.is_one, inner)))
+    if alone and x.dtype.kind in "fc" and x.dtype.char != "e":
         # A kernel reads them where they lie.
         both = elementwise(np.multiply, (permuted(x, i), fit_dims(permuted(y, j), inner)))
-        return asarray(np.sum(both))
+        return asarray(from_zero(np.sum(both)))
     a = reshaped(permuted(x, (*left, *i)), (prod(rows), prod(inner)))
     y = permuted(y, (*j, *right))
     b = reshaped(fit_dims(y, (*inner, *columns)), (prod(inner), prod(columns)))
-    return reshaped(matrix_product(a, b), (*rows, *columns))
+    scaled = _scaled(a, b) if by_dot else None
+    product = matrix_product(a, b) if scaled is None else scaled
+    return reshaped(product, (*rows, *columns))
 
 
 @handles(np.inner)
@@ -175,7 +220,9 @@ def inner(a: Any, b: Any, /) -> Any:
         return _multiple(x, y)
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
     if y.ndim == 1:
-        return scalar(matrix_product(x, y))
+        return dot(x, y)
+    if (scaled := _scaled(x, reversed_axes(y))) is not None:
+        return scaled
     return _contract(x, y, [x.ndim - 1], [y.ndim - 1])
 
 
@@ -193,7 +240,7 @@ def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
     """conj(x) * y summed over the last axis: as they are read, the conjugate is no array."""
     left = elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
     products = elementwise(np.multiply, (left, y))
-    return np.sum(products, axis=-1)
+    return from_zero(np.sum(products, axis=-1))
 
 
 @handles(np.linalg.outer)
@@ -231,7 +278,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     for p, q in zip(i, j, strict=True):
         if not env.expect(x.type.shape[p], "==", y.type.shape[q]):
             raise ValueError("shape-mismatch for sum")
-    return _contract(x, y, i, j)
+    return _contract(x, y, i, j, by_dot=True)
 
 
 @handles(np.kron)

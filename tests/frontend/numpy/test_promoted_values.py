@@ -1,0 +1,124 @@
+"""Values and dtypes that follow from NumPy's arithmetic: weak numbers, grids, sums from zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.support.compare import assert_parity
+
+F32, I8, BYTES = np.ones(2, np.float32), np.arange(2, dtype=np.int8), np.ones(2, np.uint8)
+SPECIAL = np.array([np.inf, -1.0, np.nan, -0.0])
+
+
+def agree(f: Any, *args: Any) -> None:
+    """Compiled, `f` gives the bits that NumPy gives."""
+    with np.errstate(all="ignore"):
+        assert_parity(f, *args, jitted=tracejit.jit(f, strict=True), calls=1)
+
+
+@pytest.mark.parametrize("number", [2.5, 3, -1, 300, 1e300, 1 + 2j, True, np.float64(2.0)])
+@pytest.mark.parametrize("array", [F32, I8, BYTES, np.ones(1, np.complex64)], ids=str)
+def test_numbers_give_way_where_all_is_flattened(array: Any, number: Any) -> None:
+    agree(lambda x, n: np.concatenate((x, n), axis=None), array, number)
+
+
+def test_indices_are_ints() -> None:
+    agree(lambda n: list(np.ndindex(2, np.uint8(3))), 1)
+    agree(lambda s: list(np.ndindex(*s)), np.array([2, 3], np.int16))
+    agree(lambda x: list(enumerate(x, np.uint8(255))), np.arange(3.0))
+    agree(lambda x: list(enumerate(x, True)), np.arange(3.0))
+
+
+@pytest.mark.parametrize("z", [1 + 2j, 2 + 0j])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "?", "c8"])
+def test_complex_numbers_in_lists(z: complex, dtype: str) -> None:
+    for f in (
+        lambda z: np.array([1, z], dtype=dtype),
+        lambda z: np.array([[1, 2], [z, 3.0]], dtype=dtype),
+    ):
+        assert_parity(f, z, jitted=tracejit.jit(f), calls=1)
+
+
+def test_grids_of_complex_steps() -> None:
+    agree(lambda x: np.mgrid[0.1 : 0.3 : np.complex64(3.3j)] + x[0], F32)
+    agree(lambda x: (np.ogrid[0:1:1j, 0 : np.int8(3) : np.complex64(4j)], x), F32)
+    agree(lambda x: np.mgrid[0.1 : np.float32(7.3) : np.float32(0.1), 0:2] + x[0], F32)
+    agree(lambda x: np.r_[x, 0.1:0.7:7j], np.ones(2))
+
+
+@pytest.mark.parametrize("decimals", [-300, -100, -25, -23, -22, 22, 23, 25, 100, 300])
+def test_rounding_beyond_exact_powers(decimals: int) -> None:
+    x = np.random.default_rng(0).uniform(1, 1e6, 100)
+    with np.errstate(all="ignore"):
+        agree(lambda x: np.round(x, decimals), x * 10.0 ** np.clip(-decimals, -302, 302))
+
+
+@pytest.mark.parametrize("key", [[True, False, True, False], True, [True], np.bool_(True), [1.0]])
+def test_truths_are_no_positions(key: Any) -> None:
+    x = np.arange(4.0)
+    f = tracejit.jit(lambda x: x.flat[key])
+    with pytest.warns(), np.errstate(all="ignore"):
+        try:
+            expected = x.flat[key]
+        except IndexError as e:
+            with pytest.raises(IndexError, match=str(e)[:20]):
+                f(x)
+        else:
+            assert np.array_equal(f(x), expected)
+
+
+FACTORS = [np.zeros(1), -np.zeros((1, 1)), np.ones(1), np.array(0.0), np.array([np.nan])]
+
+
+@pytest.mark.parametrize("x", FACTORS, ids=str)
+def test_products_with_one_element(x: Any) -> None:
+    for y in (SPECIAL, SPECIAL[:, None], SPECIAL[None], SPECIAL[3:]):
+        for f in (np.dot, np.inner, lambda a, b: np.tensordot(a, b, 0)):
+            for pair in ((x, y), (y, x)):
+                try:
+                    f(*pair)
+                except ValueError:
+                    continue
+                agree(lambda a, b, f=f: f(a, b), *pair)
+
+
+def test_sums_begin_with_zero() -> None:
+    zeros = -np.zeros(3)
+    agree(lambda a, b: np.einsum("i,j->ij", a, b), np.ones(3), zeros)
+    agree(lambda a: (np.einsum("i->", a), np.einsum("i,i->i", a, a + 1)), zeros)
+    agree(lambda a, b: np.dot(a, b), 1.0, -np.zeros((1, 3)))
+    agree(lambda a, b: np.tensordot(a, b, 1), zeros[::2], np.ones(3)[::2])
+
+
+def test_numbers_of_optimized_sums() -> None:
+    for f in (
+        lambda a: np.einsum("i->", a, optimize=True),
+        lambda a: np.einsum("i,i->", a, a, optimize=True),
+        lambda a: np.einsum("i,j->", a, a, optimize="greedy"),
+        lambda a: np.einsum("i,i,i->", a, a, a, optimize=True),
+    ):
+        agree(f, np.arange(3.0))
+
+
+def test_gradients_by_a_factor_of_zero() -> None:
+    slope = tracejit.grad(lambda w: np.dot(np.arange(1.0, 4.0)[:, None], w).sum())(np.zeros(1))
+    assert np.array_equal(slope, [6.0])
+
+
+def test_edges_are_elements_of_an_array() -> None:
+    for value in (300, -1, 2.5, math.nan, np.float64(1e300)):
+        for dtype in ("i1", "u1", "f4"):
+            f = tracejit.jit(lambda x, v: np.pad(x, 1, constant_values=v))
+            with np.errstate(all="ignore"):
+                assert_parity(
+                    lambda x, v: np.pad(x, 1, constant_values=v),
+                    np.ones(2, dtype),
+                    value,
+                    jitted=f,
+                    calls=1,
+                )

@@ -1,0 +1,45 @@
+"""What a loop runs over, by number."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.tracer import Tracer
+
+__all__ = ["Items"]
+
+
+class Items:
+    """`length` items (an int, a size or a traced int); `item(k)` is the one of number k."""
+
+    length: Any
+    #: Whether it is used up by one loop, as Python's iterators are.
+    once = True
+    used = False
+
+    def item(self, k: Any) -> Any:
+        """The item of a number that is in range."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise TraceError where the body of a loop over the items has changed how many there are.
+
+        It is called in the body, behind the item.
+        """
+
+    def taken(self) -> Items:
+        """The items, for a loop over them. Raises TraceError for an iterator that is used up."""
+        if self.used:
+            raise TraceError("TJ008", "an iterator that is used twice", user_line())
+        self.used = self.once
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.length, Tracer):
+            raise TraceError("TJ001", "the number of iterations", user_line())
+        items = self.taken()
+        return (items.item(k) for k in range(operator.index(items.length)))
