@@ -23,8 +23,8 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (60, 7_000),
-    "call": (366, 63_400),
-    "gradient": (412, 71_900),
+    "call": (366, 63_700),
+    "gradient": (412, 72_300),
 }
 
 
