@@ -146,17 +146,17 @@ PROGRAMS: dict[str, Any] = {
     "takewhile": lambda x: sum(itertools.takewhile(lambda v: math.sin(v) < 0.9, x)),
     "nlargest": lambda x: heapq.nlargest(1, list(x), key=math.sin)[0],
     "nsmallest": lambda x: heapq.nsmallest(1, list(x), key=lambda v: math.sin(v))[0],
+    "flat": lambda x: sum(x.flat),
+    "bisect": lambda x: x[bisect.bisect([0.1, 0.2, 2.0], 0.5, key=lambda v: math.sin(v)) - 2],
 }
 
 #: These are not compiled themselves.
 EAGER: dict[str, Any] = {
     "filter": lambda x: sum(filter(lambda v: sine_times(v, v) > 0.5, x)),
     "filter2": lambda x: sum(filter(partial(sine_times, 1.0), x)),
-    "flat": lambda x: sum(x.flat),
     "dropwhile": lambda x: sum(itertools.dropwhile(lambda v: math.sin(v) < 0.9, x)),
     "filterfalse": lambda x: sum(itertools.filterfalse(lambda v: math.sin(v) < 0.9, x)),
     "groupby": lambda x: sum(sum(g) for _, g in itertools.groupby(x, lambda v: math.sin(v) > 0.9)),
-    "bisect": lambda x: x[bisect.bisect([0.1, 0.2, 2.0], 0.5, key=lambda v: math.sin(v)) - 2],
 }
 
 #: Functions of (order, x), differentiated by x.

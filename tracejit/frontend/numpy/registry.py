@@ -214,7 +214,7 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     "order": _one_of(None, "C", "F", "A", "K"),
     "like": lambda x: x is None,
     "overwrite_input": lambda x: x is False,
-    "shift": lambda x: _are_ints(x) or _is_number(x),
+    "shift": lambda x: _are_ints(x) or isinstance(x, bool) or _is_number(x),
     **dict.fromkeys(("sorted", "subok"), _is_flag),
     "to": lambda x: isinstance(x, (type, str, np.dtype)),
 }

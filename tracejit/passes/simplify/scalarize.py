@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, floordiv, mod
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
@@ -35,7 +35,7 @@ from tracejit.passes.analysis.effects import is_barrier
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.simplify.fold import emit_constant, known_constant
-from tracejit.passes.simplify.index import is_outside
+from tracejit.passes.simplify.index import apart, is_outside
 
 __all__ = ["scalarize"]
 
@@ -124,6 +124,8 @@ class _Scalarizer:
             if number.type != node.outputs[0].type:
                 raise _GiveUp
             return (number,)
+        if isinstance(node.op, Reshape) and (inner := self._written_whole(node)):
+            return self._write_through(builder, node, *inner)
         if not isinstance(node.op, (UpdateSlice, Scatter)):
             raise _GiveUp
         old, new, *indices = node.inputs
@@ -142,47 +144,84 @@ class _Scalarizer:
             attrs["checked"] = False
         return builder.emit(OPS["write_item"], (old, number, *indices), attrs)
 
-    def _written_in(self, update: Node) -> tuple[Node, _Place] | None:
-        """The write into a slice that goes back to where it was cut out, and its place there."""
-        write = self._unshaped(update.inputs[1])
+    def _written_in(self, update: Node) -> tuple[Node, Value, _Place] | None:
+        """The write into a slice that goes back to where it was cut out, the array, its place."""
+        found = self._write_into_view(update.inputs[1])
+        if found is None:
+            return None
+        write, v, place = found
+        node = self._producer.get(v)
+        if node is None or not isinstance(node.op, Slice) or not self._is_cut(node, update):
+            return None
+        return write, update.inputs[0], _source(node, place)
+
+    def _is_cut(self, cut: Node, update: Node) -> bool:
+        """Whether a slice is what an update replaces, as it was before that."""
+        if any(cut.attrs[k] != update.attrs[k] for k in ("start", "size", "step")):
+            return False
+        v = update.inputs[0]
+        while v is not cut.inputs[0]:
+            node = self._producer.get(v)
+            if node is None or not isinstance(node.op, (UpdateSlice, WriteItem)):
+                return False
+            if not apart(cut, node):
+                return False
+            v = node.inputs[0]
+        return True
+
+    def _written_whole(self, node: Node) -> tuple[Node, Value, _Place] | None:
+        """As `_written_in`, for a write into a reshaped array that is shaped as it was."""
+        found = self._write_into_view(node.inputs[0])
+        if found is None:
+            return None
+        write, v, place = found
+        if v.type != node.outputs[0].type:
+            return None
+        return write, v, place
+
+    def _write_into_view(self, v: Value) -> tuple[Node, Value, _Place] | None:
+        """The write whose reshaped result is `v`, what it writes to before it is reshaped, and its
+        place there."""
+        write, *_ = (*self._shaped(v)[::-1], None)
         if write is None or not isinstance(write.op, WriteItem):
             return None
         t = write.inputs[0].type
         assert isinstance(t, ArrayType)
         indices = iter(write.inputs[2:])
         checked = bool(write.attrs.get("checked", True))
-        at = zip(write.attrs["at"], t.shape, strict=True)
-        place = tuple(_Index(next(indices), n, checked) if d is None else d for d, n in at)
-        node = self._producer.get(write.inputs[0])
-        while node is not None and isinstance(node.op, Reshape):
-            place = _source(node, place)
-            node = self._producer.get(node.inputs[0])
-        if node is None or not isinstance(node.op, Slice) or node.inputs[0] is not update.inputs[0]:
-            return None
-        region = ("start", "size", "step")
-        if any(node.attrs[k] != update.attrs[k] for k in region):
-            return None
         later = any(k > self._position[write] for k in self._barriers)
         if later and checked and len(write.inputs) > 2:
             return None
-        return write, _source(node, place)
-
-    def _unshaped(self, v: Value) -> Node | None:
-        """The node that gives the elements of `v` in this order."""
+        at = zip(write.attrs["at"], t.shape, strict=True)
+        place = tuple(_Index(next(indices), n, checked) if d is None else d for d, n in at)
+        v = write.inputs[0]
         node = self._producer.get(v)
         while node is not None and isinstance(node.op, Reshape):
-            node = self._producer.get(node.inputs[0])
-        return node
+            place = _source(node, place)
+            v = node.inputs[0]
+            node = self._producer.get(v)
+        return write, v, place
+
+    def _shaped(self, v: Value) -> list[Node]:
+        """The reshapes that give `v`, the last first, and what gives its elements in this order."""
+        nodes = []
+        while (node := self._producer.get(v)) is not None:
+            nodes.append(node)
+            if not isinstance(node.op, Reshape):
+                return nodes
+            (v,) = node.inputs
+        return []
 
     def _write_through(
-        self, builder: GraphBuilder, update: Node, write: Node, place: _Place
+        self, builder: GraphBuilder, node: Node, write: Node, array: Value, place: _Place
     ) -> Sequence[Value]:
+        """The write of an element where the array itself has it."""
         indices = [d for d in place if isinstance(d, _Index)]
         attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
         if indices and not indices[0].checked:
             attrs["checked"] = False
-        self.replaced.add(write)
-        operands = (update.inputs[0], write.inputs[1], *(d.value for d in indices))
+        self.replaced.update(self._shaped(node.inputs[-1]))
+        operands = (array, write.inputs[1], *(d.value for d in indices))
         return builder.emit(OPS["write_item"], operands, attrs)
 
     def producer(self, v: Value) -> Node | None:
@@ -308,7 +347,7 @@ def _source(node: Node, place: _Place) -> _Place:
             wide = [(k, n) for k, n in enumerate(t.shape) if n != 1]
             given = [(k, n) for k, n in enumerate(out.shape) if n != 1]
             if [n for _, n in wide] != [n for _, n in given]:
-                raise _GiveUp
+                return _unflattened(place, out.shape, t.shape)
             _require_checked(tuple(place[k] for k, n in enumerate(out.shape) if n == 1))
             back = dict(zip((k for k, _ in wide), (place[k] for k, _ in given), strict=True))
             return tuple(back.get(k, 0) for k in range(t.ndim))
@@ -317,6 +356,20 @@ def _source(node: Node, place: _Place) -> _Place:
             checked = bool(attrs.get("checked", True))
             return (*(_Index(v, n, checked) for v, n in indices), *place)
     raise _GiveUp
+
+
+def _unflattened(place: _Place, shape: Sequence[Dim], other: Sequence[Dim]) -> _Place:
+    """Where an array of the `other` shape has the element, in C order. Raises _GiveUp."""
+    number: Dim = 0
+    for d, n in zip(place, shape, strict=True):
+        if isinstance(d, _Index):
+            raise _GiveUp
+        number = number * n + d
+    found: list[Dim] = []
+    for n in reversed(other[1:]):
+        found.append(mod(number, n))
+        number = floordiv(number, n)
+    return (*([number] if other else []), *reversed(found))
 
 
 def _moved(start: Dim, step: int, d: Dim | _Index, size: Dim, whole: Dim) -> Dim | _Index:
