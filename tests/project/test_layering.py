@@ -122,6 +122,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "runtime.dispatch": ("runtime.device.finding",),
     },
     "few runs end this way, or are of this kind": {
+        "frontend.tracing.checks": ("frontend.tracing.constant_memory",),
         "runtime.dispatch": (
             "runtime.background",
             "codegen.support.printing",

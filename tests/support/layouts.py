@@ -36,6 +36,29 @@ def transposed(array: np.ndarray) -> np.ndarray:
     return np.moveaxis(np.moveaxis(array, -1, 0).copy(), 0, -1)
 
 
+def swapped_axes(array: np.ndarray) -> np.ndarray:
+    """The last two axes in memory the other way round."""
+    return array.swapaxes(-1, -2).copy().swapaxes(-1, -2) if array.ndim > 1 else array.copy()
+
+
+def repeated_rows(array: np.ndarray) -> np.ndarray:
+    """The first row over and over, in the same memory."""
+    return np.broadcast_to(array[:1].copy(), array.shape)
+
+
+def repeated_columns(array: np.ndarray) -> np.ndarray:
+    """The first element of each line over and over, in the same memory."""
+    return np.broadcast_to(array[..., :1].copy(), array.shape)
+
+
+def overlapping(array: np.ndarray) -> np.ndarray:
+    """Both of the last axes step from one element to the next."""
+    if array.ndim < 2:
+        return array.copy()
+    lines = np.concatenate([array[..., 0], array[..., -1, 1:]], -1)
+    return np.lib.stride_tricks.sliding_window_view(lines, array.shape[-1], -1)
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Not writeable."""
     array = array.copy()

@@ -33,6 +33,7 @@ __all__ = [
     "c_order",
     "dtype_name",
     "dtype_of",
+    "is_held",
     "lossless",
     "shape_of",
     "type_from_ast",
@@ -59,6 +60,14 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     if name is None or not dtype.isnative:
         raise TypeError(f"dtype {dtype} is not supported in a graph")
     return name
+
+
+def is_held(dtype: np.dtype[Any]) -> bool:
+    """Whether graphs hold `dtype` itself, not an equal one: no long long, and no metadata.
+
+    Raises TypeError as `dtype_name` does.
+    """
+    return dtype.char == DTYPES[dtype_name(dtype)].char and dtype.metadata is None
 
 
 def c_order(ndim: int) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ def check_same(want: Any, got: Any) -> None:
 
 @pytest.mark.sampled(24)
 @every_unary
-@pytest.mark.parametrize("dtype", ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "f", "d"])
+@pytest.mark.parametrize("dtype", ["?", "b", "B", "h", "H", "i", "I", "l", "L", "f", "d"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_dtypes(f: F, dtype: str) -> None:
     x = (X * (1 if dtype in "fd" else 3)).astype(dtype)

@@ -26,6 +26,7 @@ KNOWN: dict[str, str] = {
     "np.histogramdd(a[:, :2], bins=2)": "the counts lie in a larger table, and here by themselves",
     "np.linalg.eig(m)": "real parts of complex arrays, which lie here by themselves",
     "np.linalg.eigvals(m)": "real parts of complex arrays, which lie here by themselves",
+    "np.nanmedian(t, axis=1)": "medians of repeated rows, whose axes lie as those of the operand",
 }
 
 

@@ -87,7 +87,7 @@ from tracejit.frontend.tracing.pytree import (
     reference,
     same_object,
 )
-from tracejit.frontend.tracing.tracer import Trace, Tracer, check_dtype, user_line
+from tracejit.frontend.tracing.tracer import Trace, Tracer, given_dtype, user_line
 from tracejit.library_names import NOTHING, note_name
 from tracejit.methods import METHODS
 
@@ -558,7 +558,7 @@ class Capture(Captured):
         """An input; `like` is an array of the host like one of a device."""
         cls = type(value)
         if not is_number_by_value(value):
-            check_dtype(value.dtype if like is None else like.dtype)
+            given_dtype(value.dtype if like is None else like.dtype)
         if cls is np.ndarray or like is not None:
             first = self._by_identity.setdefault(id(value), source)
             if first is not source:

@@ -19,8 +19,9 @@ from tracejit.frontend.host.infer_by_example import (
 from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.storage import effect_token, laid_out, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, is_several_axes
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
@@ -110,6 +111,8 @@ class CallOperands:
 
     def __init__(self) -> None:
         self.values: list[Value] = []
+        #: What the values are of: a copy of an array has its value, and is another operand.
+        self.arrays: list[Any] = []
         self.dims: dict[int, Dim] = {}
 
     def call(self, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -120,10 +123,13 @@ class CallOperands:
             "keywords": tuple([(k, self.template(x)) for k, x in kwargs.items()]),
         }
 
-    def _number(self, value: Value) -> Any:
-        if value not in self.values:
-            self.values.append(value)
-        return "operand", self.values.index(value)
+    def _number(self, value: Value, array: Any = None) -> Any:
+        for k, (v, x) in enumerate(zip(self.values, self.arrays, strict=True)):
+            if v is value and x is array:
+                return "operand", k
+        self.values.append(value)
+        self.arrays.append(array)
+        return "operand", len(self.values) - 1
 
     def template(self, x: Any) -> Any:
         """An argument as a template over the operands. Raises _Opaque."""
@@ -131,6 +137,8 @@ class CallOperands:
         if isinstance(x, Tracer):
             if not isinstance(x.type, (NpScalar, PyScalar)) and not isinstance(x, TracedArray):
                 raise _Opaque
+            if isinstance(x, TracedArray):
+                return self._number(_as_copied(x), x)
             return self._number(x.value())
         if isinstance(x, SymInt):
             found = self._number(number_of(here(), x.dim).value())
@@ -148,6 +156,14 @@ class CallOperands:
         if cls is np.ndarray and isinstance(here(), ConcreteTrace):
             return self._number(lift(x).value())
         return _constant(x)
+
+
+def _as_copied(x: TracedArray) -> Value:
+    """The value of `x`, laid out as NumPy's copy of it."""
+    trace, value = here(), x.value()
+    order = copy_order(x) or x.type.order
+    same = order == x.type.order and value not in trace.unordered
+    return value if same else laid_out(trace, value, order)
 
 
 def _constant(x: Any) -> Any:

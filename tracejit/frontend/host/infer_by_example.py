@@ -224,7 +224,7 @@ def _elements_of(dtype: np.dtype[Any], shape: tuple[int, ...], kind: int) -> Arr
     elif len(shape) > 1 and shape[-1] == shape[-2]:
         n = shape[-1]
         near = 0.5 ** abs(np.subtract.outer(np.arange(n), np.arange(n)))
-        return np.broadcast_to(near + np.eye(n), shape).astype(dtype)
+        return np.broadcast_to(near + np.eye(n), shape).astype(dtype, "C")
     else:
         flat = (place + 1) / (count + 1)
     return np.array(flat).astype(dtype).reshape(shape)

@@ -227,14 +227,18 @@ class TraceInterpreter(_Control):
         self.shared[id(x)] = x
         return x
 
-    def fresh(self, x: Any) -> Any:
-        """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
+    def fresh(self, x: Any, memories: dict[int, TracedArray] | None = None) -> Any:
+        """A result of NumPy or Python on concrete values: arrays become constants of the graph.
+
+        Those that share `memories`, of one result, share them there.
+        """
         if isinstance(x, np.ndarray):
-            return checks.constant_array(x)
+            return checks.constant_array(x, memories)
         if type(x) in (list, dict, set):
             return self.allocate(x)
         if type(x) is tuple and any(isinstance(v, np.ndarray) for v in x):
-            return tuple(map(self.fresh, x))
+            memories = {} if memories is None else memories
+            return tuple([self.fresh(v, memories) for v in x])
         return x
 
     # Conditions and iteration --------------------------------------------------------------------

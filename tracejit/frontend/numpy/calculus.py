@@ -256,7 +256,8 @@ def _without_nan(name: str, running: Any, identity: int) -> Any:
         if x.dtype == np.float16:
             raise TraceError("TJ004", f"np.{name} of float16", user_line())
         if x.dtype.kind in "fc":
-            x = asarray(where(elementwise(np.isnan, (x,)), x.dtype.type(identity), x))
+            clean = where(elementwise(np.isnan, (x,)), x.dtype.type(identity), x)
+            x = in_k_order(asarray(clean), x)
         return HANDLERS[running](x, axis=axis, dtype=dtype)
 
     return run

@@ -16,6 +16,7 @@ from tracejit.frontend.tracing.tracer import (
     Tracer,
     as_array,
     check_dtype,
+    given_dtype,
     here,
     lift,
     user_line,
@@ -25,7 +26,16 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
 
-__all__ = ["asarray", "astype", "cast_value", "fit_dims", "is_static_number", "operand", "stored"]
+__all__ = [
+    "as_read",
+    "asarray",
+    "astype",
+    "cast_value",
+    "fit_dims",
+    "is_static_number",
+    "operand",
+    "stored",
+]
 
 
 def asarray(x: Any, dtype: Any = None) -> TracedArray:
@@ -45,6 +55,13 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         assert isinstance(wrapped, TracedArray)
         t = wrapped
     return t if dtype is None else astype(t, np.dtype(dtype))
+
+
+def as_read(x: Any) -> TracedArray:
+    """An array whose attributes NumPy reads. Raises AttributeError for a list, which has none."""
+    if isinstance(x, (list, tuple)):
+        raise AttributeError(f"'{type(x).__name__}' object has no attribute 'ndim'")
+    return asarray(x)
 
 
 def _number(x: Any, dtype: np.dtype[Any]) -> Tracer:
@@ -93,7 +110,7 @@ def _joint_dtype(items: Any) -> np.dtype[Any]:
 
 def _constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
     trace = here()
-    check_dtype(array.dtype)
+    given_dtype(array.dtype)
     value = trace.constant(array, ArrayType(array.dtype, array.shape))
     wrapped = wrap(trace, value)
     assert isinstance(wrapped, TracedArray)

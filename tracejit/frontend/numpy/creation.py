@@ -8,7 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
-from tracejit.frontend.numpy.memory_orders import copied, laid_out_as
+from tracejit.frontend.numpy.memory_orders import copied, laid_out_as, memory_order
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
@@ -142,8 +142,9 @@ def _filled_like(
     x = asarray(a)
     d = x.dtype if dtype is None else np.dtype(dtype)
     dims = _like_dims(x, shape)
-    if order in ("K", "A") and len(dims) == x.ndim > 1:
-        axes = copy_order(x) if order == "K" or x.type.is_c else None
+    order = memory_order(x) if order == "A" else order or "K"
+    if order in ("K", None) and len(dims) == x.ndim > 1:
+        axes = copy_order(x) if order == "K" else None
         if axes is None:
             made = filled(dims, _castable(value, d), d)
             made.storage.order = None
@@ -215,9 +216,11 @@ def _array(a: Any, dtype: Any, copy: bool, order: Any) -> TracedArray:
     x = asarray(a)
     out = x if dtype is None or x.dtype == np.dtype(dtype) else asarray(a, dtype)
     if out is not a:
-        # What is made of a list is in C order.
-        made = "C" if order in ("K", "A") and not isinstance(a, TracedArray) else order
-        return out if made == "K" or out.ndim < 2 else copied(out, made)
+        made = order
+        if order in ("K", "A"):
+            # What is made of a list is in C order; NumPy casts in no other than K.
+            made = "K" if isinstance(a, TracedArray) else "C"
+        return out if out.ndim < 2 else copied(out, made, a)
     return copied(out, order) if copy else laid_out_as(out, order)
 
 

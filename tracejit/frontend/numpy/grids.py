@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.conversion import as_read, asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.items.masks import columns
 from tracejit.frontend.numpy.join import concatenate
@@ -196,7 +196,7 @@ for _name in ("tril_indices", "triu_indices"):
 
 def _triangle_from(name: str) -> Any:
     def run(arr: Any, k: Any = 0) -> Any:
-        x = asarray(arr)
+        x = as_read(arr)
         if x.ndim != 2:
             raise ValueError("input array must be 2-d")
         return getattr(np, name)(*(_static(d, f"np.{name}") for d in (x.shape[0], k, x.shape[1])))
@@ -220,7 +220,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> Any:
 @handles(np.diag_indices_from)
 def diag_indices_from(arr: Any) -> Any:
     """The indices of the main diagonal of an array with equal sides."""
-    x = asarray(arr)
+    x = as_read(arr)
     if x.ndim < 2:
         raise ValueError("input array must be at least 2-d")
     shape: tuple[Dim, ...] = x.type.shape
@@ -276,7 +276,7 @@ def block(arrays: Any) -> Any:
             raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
         return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
     if not all(nested) or any(isinstance(x, (list, tuple)) for row in arrays for x in row):
-        raise TraceError("TJ004", "np.block of lists in unlike depths", user_line())
+        raise TraceError("TJ004", "np.block of lists in other than two levels", user_line())
     rows = [[asarray(x) for x in row] for row in arrays]
     if any(x.ndim != 2 for row in rows for x in row):
         raise TraceError("TJ004", "np.block of anything but matrices", user_line())

@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.items.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.layout import broadcast_order, copy_order
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.symint import SymInt, as_dim
@@ -343,7 +343,7 @@ def _in_order_of_elements(
     rest = plan.to_front[len(plan.indices) :]
     order: tuple[int, ...] | None
     if rest:
-        lying = broadcast_order([base], base.ndim)
+        lying = copy_order(base)
         order = None if lying is None else tuple(b + rest.index(a) for a in lying if a in rest)
         order = None if order is None else (*range(b), *order)
     else:

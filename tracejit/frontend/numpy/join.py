@@ -10,10 +10,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.creation import placeholder
-from tracejit.frontend.numpy.memory_orders import in_c_order
+from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import at_least, expand_dims, moveaxis, ravel, reversed_axes
+from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -98,7 +99,9 @@ def concatenate(
     axis = normalize_axis_index(axis, parts[0].ndim)
     fitted = [_fit_beside(x, parts[0], axis) for x in parts]
     values = [astype(x, common).value() for x in fitted]
-    return wrap(here(), here().emit("concatenate", values, axis=axis))
+    out = asarray(wrap(here(), here().emit("concatenate", values, axis=axis)))
+    order = copy_order(*fitted)
+    return of_unknown_order(out) if order is None else in_order(out, order)
 
 
 def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:

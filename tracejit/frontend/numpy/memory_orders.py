@@ -17,6 +17,7 @@ __all__ = [
     "in_fortran_order",
     "in_k_order",
     "in_order",
+    "in_order_of_elements",
     "in_order_of",
     "laid_out_as",
     "memory_order",
@@ -58,6 +59,12 @@ def in_k_order(x: TracedArray, like: TracedArray | None = None) -> TracedArray:
     return of_unknown_order(x) if order is None else in_order(x, order)
 
 
+def in_order_of_elements(x: TracedArray, *operands: Any) -> TracedArray:
+    """A new array with the same contents, laid out as NumPy's function of elements of operands."""
+    order = broadcast_order([v for v in operands if isinstance(v, TracedArray)], x.ndim)
+    return of_unknown_order(x) if order is None else in_order(x, order)
+
+
 def of_unknown_order(x: TracedArray) -> TracedArray:
     """A new array with the same contents, whose memory order is not known."""
     out = copy_of(x)
@@ -65,16 +72,18 @@ def of_unknown_order(x: TracedArray) -> TracedArray:
     return out
 
 
-def copied(x: TracedArray, order: Any) -> TracedArray:
-    """A new array with the same contents in one of NumPy's memory orders."""
+def copied(x: TracedArray, order: Any, like: TracedArray | None = None) -> TracedArray:
+    """A new array with the same contents in one of NumPy's memory orders, which may be that of
+    `like` (`x` itself).
+    """
     if order == "C":
         return in_c_order(x)
     if order == "F":
         return in_fortran_order(x)
     if order == "A":
-        return in_order_of(x, x)
+        return in_order_of(x, x if like is None else like)
     if order == "K":
-        return in_k_order(x)
+        return in_k_order(x, like)
     raise TraceError("TJ004", f"a copy with order={order!r}", user_line())
 
 

@@ -12,13 +12,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
-from tracejit.frontend.numpy.memory_orders import (
-    copied,
-    in_k_order,
-    in_order_of,
-    laid_out_as,
-    memory_order,
-)
+from tracejit.frontend.numpy.memory_orders import copied, in_order_of, laid_out_as
 from tracejit.frontend.numpy.registry import HANDLERS, bound_to, call_function
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -52,7 +46,7 @@ def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) ->
     if not shape:
         raise TypeError("reshape() takes exactly 1 argument (0 given)")
     new = shape[0] if len(shape) == 1 else shape
-    return HANDLERS[np.reshape](x, new, order=order, copy=copy)
+    return call_function(np.reshape, (x, new), {"order": order, "copy": copy})
 
 
 def _transpose(x: TracedArray, *axes: Any) -> Any:
@@ -76,9 +70,7 @@ def _astype(
         return wrap(here(), cast_value(x.value(), d))
     if x.dtype != d:
         new = astype(x, d)
-        if order == "K":
-            return in_k_order(new, x)
-        return copied(new, memory_order(x) if order == "A" else order)
+        return copied(new, order, x)
     return copied(x, order) if copy else laid_out_as(x, order)
 
 
@@ -86,7 +78,7 @@ def _copy(x: Any, order: str = "C") -> Any:
     """A new storage with the same value."""
     if isinstance(x, TracedScalar):
         return x
-    return copied(x, order)
+    return copied(x, order or "C")
 
 
 def _item(x: Any, *args: Any) -> Any:
@@ -117,7 +109,7 @@ def _fill(x: TracedArray, value: Any, /) -> None:
 
 
 def _flatten(x: TracedArray, order: str = "C") -> Any:
-    return _copy(HANDLERS[np.reshape](x, -1, order=order))
+    return _copy(call_function(np.ravel, (x,), {"order": order}))
 
 
 def _conj(x: Any) -> Any:

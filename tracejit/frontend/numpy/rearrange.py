@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.conversion import as_read, asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.items.keys import int64_of
@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.join import along, concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
+from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes, with_axes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -245,11 +245,16 @@ def tile(A: Any, reps: Any) -> Any:
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.type.shape
+    if isinstance(A, TracedArray) and all(r == 1 for r in times):
+        return with_axes(in_k_order(x), shape)
+    if 0 in x.type.shape:
+        return reshaped(x, tuple(r * n for r, n in zip(times, shape, strict=True)))
     apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
     wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
     whole = wrap(here(), as_array(apart, wide))
     assert isinstance(whole, TracedArray)
-    return reshaped(whole, tuple(r * n for r, n in zip(times, shape, strict=True)), copy=True)
+    sizes = tuple(r * n for r, n in zip(times, shape, strict=True))
+    return in_c_order(reshaped(whole, sizes, copy=True))
 
 
 @handles(np.array_split)
@@ -322,7 +327,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 @handles(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements at indices along one axis, matched with the other axes."""
-    x, index = asarray(arr), asarray(indices)
+    x, index = as_read(arr), asarray(indices)
     if index.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     if axis is None:

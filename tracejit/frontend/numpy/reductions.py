@@ -10,7 +10,13 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, placeholder
-from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_order, of_unknown_order
+from tracejit.frontend.numpy.memory_orders import (
+    along_axis,
+    copy_of,
+    in_k_order,
+    in_order,
+    of_unknown_order,
+)
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer, root_of_squares
@@ -493,5 +499,6 @@ HANDLERS[np.cumprod] = _cumulative("cumprod")
 @handles(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """How many elements are not zero."""
-    truth = _truth(asarray(a))
+    x = asarray(a)
+    truth = x if x.dtype.kind == "b" else in_k_order(_truth(x), x)
     return HANDLERS[np.sum](truth, axis=axis, dtype=np.int64, keepdims=keepdims)

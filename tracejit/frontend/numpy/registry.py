@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,11 +21,12 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
+    given_dtype,
     here,
     is_number,
     user_line,
 )
-from tracejit.ir.types import DTYPES, dtype_of
+from tracejit.ir.types import DTYPES, dtype_of, is_held
 from tracejit.late_table import LateTable, name_of
 
 __all__ = [
@@ -139,8 +141,14 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             x = bool(x)
         if option == "dtype" and isinstance(x, type) and x in _DTYPE_CLASSES:
             x = x()
+        if option == "order" and type(x) is str and len(x) == 1:
+            x = x.upper()
         if not accepts(x):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
+        if option == "dtype" and x is not None:
+            with suppress(TypeError):
+                if not is_held(np.dtype(x)):
+                    given_dtype(np.dtype(x))
         found[option] = x
     return found
 

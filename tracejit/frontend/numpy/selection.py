@@ -13,7 +13,14 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.join import concatenate, stack
-from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_c_order, in_order_of
+from tracejit.frontend.numpy.memory_orders import (
+    along_axis,
+    copy_of,
+    in_c_order,
+    in_k_order,
+    in_order_of,
+    in_order_of_elements,
+)
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.ranges import lower_mask
 from tracejit.frontend.numpy.reductions import normalize_axes
@@ -142,8 +149,10 @@ def clip(
     given = [v if is_number(v) else asarray(v) for v in (x, low, high)]
     parts = [wrap(here(), operand(v, dtype)) for v in given]
     if dtype.kind == "c":
-        return _nearer(_nearer(parts[0], parts[1], np.greater), parts[2], np.less)
-    return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
+        found = _nearer(_nearer(parts[0], parts[1], np.greater), parts[2], np.less)
+    else:
+        found = elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
+    return in_order_of_elements(found, *given) if isinstance(found, TracedArray) else found
 
 
 def _nearer(x: Any, limit: Any, beyond: Any) -> Any:
@@ -250,7 +259,7 @@ def nan_to_num(
     if v.dtype.kind == "c":
         raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
     if v.dtype.kind != "f":
-        return as_scalar(copy_of(v))
+        return as_scalar(in_k_order(v))
     if not is_number(nan):
         raise TraceError("TJ004", f"np.nan_to_num with nan={nan!r}", user_line())
     info = np.finfo(v.dtype)
@@ -261,7 +270,7 @@ def nan_to_num(
     out = where(elementwise(np.isnan, (v,)), v.dtype.type(nan), v)
     out = where(up, v.dtype.type(high), out)
     down = elementwise(np.bitwise_and, (infinite, negative))
-    return as_scalar(where(down, v.dtype.type(low), out))
+    return as_scalar(in_k_order(asarray(where(down, v.dtype.type(low), out)), v))
 
 
 @handles(np.average)
@@ -336,7 +345,8 @@ def _nan_reduction(name: str, full: Any, start: int) -> Any:
         only(f"np.{name}", out=out, initial=initial, where=where)
         x = asarray(a)
         if x.dtype.kind in "fc":
-            x = handler_where(elementwise(np.isnan, (x,)), x.dtype.type(start), x)
+            clean = handler_where(elementwise(np.isnan, (x,)), x.dtype.type(start), x)
+            x = in_k_order(asarray(clean), x)
         return full(x, axis=axis, dtype=dtype, keepdims=keepdims is True)
 
     return run

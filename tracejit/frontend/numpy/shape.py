@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray, fit_dims
+from tracejit.frontend.numpy.conversion import as_read, asarray, fit_dims
 from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy.registry import handles
@@ -226,7 +226,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 @handles(np.rollaxis)
 def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
     """One axis moved before another."""
-    x = asarray(a)
+    x = as_read(a)
     axis = normalize_axis_index(axis, x.ndim)
     place = start + x.ndim if start < 0 else start
     if not 0 <= place <= x.ndim:
@@ -238,7 +238,7 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
 
 def unstack(x: Any, /, *, axis: Any = 0) -> Any:
     """The parts along an axis, as views without it."""
-    whole = asarray(x)
+    whole = as_read(x)
     if not whole.ndim:
         raise ValueError("Input array must be at least 1-d.")
     moved = moveaxis(whole, axis, 0)
@@ -256,6 +256,8 @@ def expand_dims(a: Any, axis: Any) -> Any:
     places = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = x.ndim + len(places)
     new = normalize_axis_tuple(places, ndim)
+    if not new:
+        return whole_view(x)
     old = iter(x.type.shape)
     return with_axes(x, tuple(1 if k in new else next(old) for k in range(ndim)))
 

@@ -10,6 +10,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.linalg.products import matrix_product
+from tracejit.frontend.numpy.memory_orders import in_k_order
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import as_scalar, handler_where
 from tracejit.frontend.numpy.shape import at_least, permuted
@@ -138,15 +139,15 @@ def _without_nan(a: Any, name: str) -> tuple[TracedArray, TracedArray] | None:
     if x.dtype.kind not in "fc":
         return None
     bad = asarray(elementwise(np.isnan, (x,)))
-    return asarray(handler_where(bad, x.dtype.type(0), x)), asarray(
-        elementwise(np.logical_not, (bad,))
-    )
+    clean = in_k_order(asarray(handler_where(bad, x.dtype.type(0), x)), x)
+    return clean, asarray(elementwise(np.logical_not, (bad,)))
 
 
 def _divided(total: Any, count: Any, dtype: np.dtype[Any]) -> Any:
-    """A quotient by a number of elements, in the dtype of what was summed."""
+    """A quotient by a number of elements, in the dtype and memory order of what was summed."""
     out: Any = elementwise(np.divide, (total, count))
-    return out if out.dtype == dtype else out.astype(dtype)
+    out = out if out.dtype == dtype else out.astype(dtype)
+    return in_k_order(out, total) if isinstance(out, TracedArray) else out
 
 
 @handles(np.nanmean)
@@ -186,20 +187,22 @@ def nanvar(
 ) -> Any:
     """The mean squared deviation of the elements that are no NaNs; NaN for too few of them."""
     only("np.nanvar", dtype=dtype, out=out, where=where, mean=mean, correction=correction)
-    found = _without_nan(a, "nanvar")
+    clean = _without_nan(a, "nanvar")
     keep = keepdims is not NOT_GIVEN and bool(keepdims)
-    if found is None:
+    if clean is None:
         return np.var(a, axis=axis, ddof=ddof, keepdims=keep)
-    x, good = found
+    x, good = clean
     count = np.sum(good, axis=axis, dtype=np.intp, keepdims=True)
     center = _divided(np.sum(x, axis=axis, keepdims=True), count, x.dtype)
     d: Any = handler_where(good, elementwise(np.subtract, (x, center)), x.dtype.type(0))
+    d = in_k_order(asarray(d), x)
     squares = (d * np.conj(d)).real if x.dtype.kind == "c" else d * d
     total: Any = np.sum(squares, axis=axis, keepdims=keep)
     left = elementwise(np.subtract, (np.sum(good, axis=axis, dtype=np.intp, keepdims=keep), ddof))
     variance = _divided(total, left, total.dtype)
     few = elementwise(np.less_equal, (left, 0))
-    return as_scalar(handler_where(few, total.dtype.type(np.nan), variance))
+    found = asarray(handler_where(few, total.dtype.type(np.nan), variance))
+    return as_scalar(in_k_order(found, asarray(total)))
 
 
 @handles(np.nanstd)

@@ -46,6 +46,9 @@ def _known(ufunc: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(kwargs) - {"out", "where", "dtype", "casting", "order"})
     if unknown:
         raise TraceError("TJ004", f"np.{ufunc.__name__} with {unknown}", user_line())
+    kwargs |= plain_options(f"np.{ufunc.__name__}", {"dtype": kwargs.get("dtype")})
+    if "order" in kwargs:
+        kwargs |= plain_options(f"np.{ufunc.__name__}", {"order": kwargs["order"] or "K"})
     return kwargs
 
 

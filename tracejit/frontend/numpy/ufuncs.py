@@ -28,6 +28,7 @@ from tracejit.frontend.tracing.tracer import (
     as_array,
     broadcast_dims,
     check_dtype,
+    given_dtype,
     here,
     lift,
     user_line,
@@ -88,7 +89,7 @@ def _operand_dtype(x: Any) -> Any:
     if isinstance(x, (bool, np.bool_)):
         return _WEAK["bool"]
     if isinstance(x, np.generic):
-        return check_dtype(x.dtype)
+        return given_dtype(x.dtype)
     raise TraceError("TJ003", f"an operand of type {type(x).__name__}", user_line())
 
 

@@ -20,7 +20,7 @@ from tracejit.ir.dims import Dim, prod
 __all__: list[str] = []
 
 
-@handles(np.lib.stride_tricks.sliding_window_view, several_axes=True)
+@handles(np.lib.stride_tricks.sliding_window_view, creates=True, several_axes=True)
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: Any = False, writeable: Any = False
 ) -> Any:

@@ -19,7 +19,7 @@ from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,
-    check_dtype,
+    given_dtype,
     here,
     user_line,
     wrap,
@@ -69,10 +69,13 @@ def class_of(x: Any) -> type:
     return type(None)
 
 
-def constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
+def constant_array(
+    array: np.ndarray[Any, Any], memories: dict[int, TracedArray] | None = None
+) -> TracedArray:
     """An array computed while tracing, as a constant of the graph that is laid out as it is.
 
-    Gaps between its elements are not kept.
+    With `memories`, by their numbers, arrays that share memory do so in the graph. Elements that
+    overlap otherwise than by repeated axes are copied.
     """
     trace = here()
     strides = zip(array.shape, array.strides, strict=True)
@@ -82,10 +85,18 @@ def constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
     if own.flags.c_contiguous:
         order = list(range(own.ndim))
     moved = own.transpose(order)
-    out = wrap(trace, trace.constant(moved, ArrayType(check_dtype(array.dtype), moved.shape)))
-    assert isinstance(out, TracedArray)
-    if order != list(range(own.ndim)):
-        out = out.view("transpose", axes=tuple(order.index(k) for k in range(own.ndim)))
+    out: TracedArray | None = None
+    if not moved.flags.c_contiguous:
+        from tracejit.frontend.tracing.constant_memory import part_of_constant
+
+        out = part_of_constant(own, {} if memories is None else memories)
+    if out is None:
+        kind = ArrayType(given_dtype(array.dtype), moved.shape)
+        made = wrap(trace, trace.constant(moved, kind))
+        assert isinstance(made, TracedArray)
+        out = made
+        if order != list(range(own.ndim)):
+            out = out.view("transpose", axes=tuple(order.index(k) for k in range(own.ndim)))
     # The flag as NumPy keeps it: reading it warns where elements are repeated.
     writeable = array.flags._writeable_no_warn  # type: ignore[attr-defined]
     if any(repeated):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from tracejit.errors import GraphError
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.tracer import TracedArray, ViewStep
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import attr_sizes
-from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType
+from tracejit.ir.types import ArrayType, shape_of
 from tracejit.lazy_dataclass import dataclass
-from tracejit.ops.array.elementwise import k_order
+from tracejit.ops.array.axis_orders import element_strides, iterator_order, join_order
 
 __all__ = [
     "Geometry",
@@ -35,6 +34,8 @@ class _Unknown(Exception):
     """The layout depends on a size that is known only at run time."""
 
 
+#: Axes of an array and those of its view that step through the same elements.
+_Run = tuple[Sequence[int], Sequence[int]]
 #: Shape and strides, counted in elements.
 Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 
@@ -174,31 +175,50 @@ def broadcast_order(
     An axis along which an operand is repeated has no say, nor have the last axes of each operand,
     as many as `own` says.
     """
-    types = []
+    known = []
     for k, x in enumerate(operands):
-        t = _ordered_type(x)
-        if t is None:
+        ranks = _ranks(x)
+        if ranks is None:
             return None
-        if own:
-            count = t.ndim - own[k]
-            t = ArrayType(t.dtype, t.shape[:count], tuple(a for a in t.order if a < count))
-        lead = ndim - t.ndim
-        order = (*range(lead), *(lead + a for a in t.order))
-        types.append(ArrayType(t.dtype, (1,) * lead + t.shape, order))
-    return k_order(types) if types else tuple(range(ndim))
+        ranks = ranks[: len(ranks) - own[k]] if own else ranks
+        known.append([0] * (ndim - len(ranks)) + ranks)
+    return iterator_order(known) if known else tuple(range(ndim))
 
 
-def copy_order(x: TracedArray) -> tuple[int, ...] | None:
-    """The axis order of NumPy's copy of an array; None where it is not known.
+def copy_order(*arrays: TracedArray) -> tuple[int, ...] | None:
+    """The axis order of NumPy's copy of an array, or of arrays joined; None where it is not known.
 
     An axis along which elements are repeated has a stride of 0: it lies inside all others.
     """
-    order = broadcast_order([x], x.ndim)
-    if order is None:
+    known = []
+    for x in arrays:
+        ranks = _ranks(x)
+        if ranks is None:
+            return None
+        pairs = zip(x.type.shape, ranks, strict=True)
+        known.append([None if d == 1 else rank for d, rank in pairs])
+    return join_order(known)
+
+
+def _ranks(x: TracedArray) -> list[int] | None:
+    """Numbers that compare as the strides of `x`: 0 for repeated axes and those of size 1."""
+    t = _ordered_type(x)
+    if t is None:
         return None
-    pairs = enumerate(zip(x.type.shape, _strides(x), strict=True))
-    repeated = {a for a, (d, stride) in pairs if d != 1 and stride == 0}
-    return (*(a for a in order if a not in repeated), *sorted(repeated))
+    ranks = element_strides(t)
+    if x.storage.strides is not None or any(view.windows for view in x.views):
+        try:
+            layout = _layout(x)
+        except _Unknown:
+            return None
+        # Elements overlap where two axes step equally far.
+        steps = ranks if layout is None else layout[1]
+        known = [s for s in steps if isinstance(s, int)]
+        if len(known) == len(ranks):
+            return [abs(s) if d != 1 else 0 for s, d in zip(known, x.type.shape, strict=True)]
+        largest = {s: r for r, s in sorted(zip(ranks, steps, strict=True), key=itemgetter(0))}
+        ranks = [largest[s] if r else 0 for r, s in zip(ranks, steps, strict=True)]
+    return ranks
 
 
 def axis_signs(x: TracedArray) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -247,50 +267,102 @@ def _signs_of_views(x: TracedArray) -> Layout:
 
 
 def _ordered_type(x: TracedArray) -> ArrayType | None:
-    """The type of `x` in NumPy's axis order, repeated axes as of size 1."""
+    """The type of `x` in NumPy's axis order, repeated axes as of size 1: the strides are 0 there.
+
+    So are all strides of new memory of no elements.
+    """
     t = x.type
     if t.ndim < 2:
         return t
     if x.storage.order is None:
         return None
-    shape: tuple[Dim, ...] = x.storage.value.type.shape  # type: ignore[union-attr]
+    dims: tuple[Dim, ...] = x.storage.value.type.shape  # type: ignore[union-attr]
+    shape = dims
     if x.storage.strides is not None:
-        pairs = zip(shape, x.storage.strides, strict=True)
+        pairs = zip(dims, x.storage.strides, strict=True)
         shape = tuple(1 if stride == 0 else d for d, stride in pairs)
+    elif 0 in dims:
+        shape = (1,) * len(dims)
     kind = ArrayType(t.dtype, shape, x.storage.order)
     for view in x.views:
         if view.op in ("real", "imag"):
             continue
         if view.op == "broadcast_to":
             # Repeated axes stay repeated in every view of the view that keeps the axes apart.
-            lead = len(view.attrs["shape"]) - kind.ndim
+            dims = tuple(view.attrs["shape"])
+            lead = len(dims) - kind.ndim
             order = (*range(lead), *(lead + a for a in kind.order))
             kind = ArrayType(t.dtype, (1,) * lead + kind.shape, order)
         elif view.op == "slice":
-            sizes = zip(kind.shape, view.attrs["size"], strict=True)
-            kind = ArrayType(t.dtype, tuple(1 if d == 1 else n for d, n in sizes), kind.order)
+            dims = tuple(view.attrs["size"])
+            pairs = zip(kind.shape, dims, strict=True)
+            kind = ArrayType(t.dtype, tuple(1 if d == 1 else n for d, n in pairs), kind.order)
         elif view.op == "gather":
             kind = _gathered(kind, view)
+            dims = (*shape_of(view.indices[0].type), *dims[len(view.indices) :])
+        elif view.op == "transpose":
+            axes = view.attrs["axes"]
+            dims = tuple(dims[a] for a in axes)
+            order = tuple(axes.index(a) for a in kind.order)
+            kind = ArrayType(t.dtype, tuple(kind.shape[a] for a in axes), order)
         else:
+            new = tuple(view.attrs["shape"])
             try:
-                (kind,) = OPS[view.op].infer((kind,), view.attrs, (), ())  # type: ignore[assignment]
-            except GraphError:
+                found = _reshaped(kind, dims, new, x.trace.env)
+            except _Unknown:
+                found = None
+            if found is None:
                 return None
+            kind, dims = found, new
     return kind
 
 
+def _reshaped(
+    t: ArrayType, dims: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv
+) -> ArrayType | None:
+    """The type of a view in another shape of an array of sizes `dims`; None where it has none.
+
+    The axes that others become lie in C order where these lie.
+    """
+    wide, axes = ([a for a, d in enumerate(shape) if d != 1] for shape in (dims, new))
+    runs: list[_Run] | None = [([a], [b]) for a, b in zip(wide, axes, strict=False)]
+    if [dims[a] for a in wide] != [new[a] for a in axes]:
+        runs = _runs(dims, new, env)
+    if runs is None:
+        return None
+    shape: list[Dim] = [1] * len(new)
+    for old, made in runs:
+        if any(t.shape[a] != 1 for a in old):
+            for a in made:
+                shape[a] = new[a]
+    runs.sort(key=lambda run: t.order.index(run[0][-1]))
+    order = [*chain.from_iterable(made for _, made in runs)]
+    ones = [a for a in range(len(new)) if a not in order]
+    return ArrayType(t.dtype, tuple(shape), (*ones, *order))
+
+
 def _gathered(t: ArrayType, view: ViewStep) -> ArrayType:
-    """The type of a view at numbers, or along a diagonal of the first axes, which steps further
-    than either of them: it lies where the outer one does.
+    """The type of a view at numbers, of windows that slide along the first axes, or along a
+    diagonal of these, which steps further than either of them: it lies where the outer one does.
     """
     count = len(view.indices)
     index = view.indices[0].type
     if not isinstance(index, ArrayType):
         kept = tuple(a - count for a in t.order if a >= count)
         return ArrayType(t.dtype, t.shape[count:], kept)
-    outer = next(a for a in t.order if a < count)
+    if view.windows:
+        made = [*accumulate((2 if w else 1 for w in view.windows), initial=0)]
+        parts = [range(*ends) for ends in pairwise(made)]
+        parts += [range(a, a + 1) for a in range(made[-1], made[-1] + t.ndim - count)]
+        sizes = [*index.shape, *t.shape[count:]]
+        for d, part in zip(t.shape, parts, strict=True):
+            for a in part:
+                sizes[a] = 1 if d == 1 else sizes[a]
+        return ArrayType(t.dtype, tuple(sizes), (*chain.from_iterable(parts[a] for a in t.order),))
+    wide = [a for a in t.order if a < count and t.shape[a] != 1]
+    outer = wide[0] if wide else 0
     kept = tuple(0 if a == outer else a - count + 1 for a in t.order if a == outer or a >= count)
-    return ArrayType(t.dtype, (*index.shape, *t.shape[count:]), kept)
+    return ArrayType(t.dtype, (*(index.shape if wide else (1,)), *t.shape[count:]), kept)
 
 
 def _layout(x: TracedArray) -> Layout | None:
@@ -383,12 +455,29 @@ def _reshape_strides(
         return _with_axes(new, [s for _, s in wide])
     if any(_holds(env, d, "==", 0) for d in shape):
         return (0,) * len(new)
-    old = [(d, s) for d, s in zip(shape, strides, strict=True) if not _holds(env, d, "==", 1)]
+    runs = _runs(shape, new, env)
+    if runs is None:
+        return None
     out: list[Dim] = [0] * len(new)
+    for old, axes in runs:
+        for a, b in pairwise(old):
+            if not _holds(env, strides[a], "==", shape[b] * strides[b]):
+                return None
+        step = strides[old[-1]]
+        for k in reversed(axes):
+            out[k] = step
+            step = step * new[k]
+    return tuple(out)
+
+
+def _runs(shape: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv) -> list[_Run] | None:
+    """Runs of old and new axes of equal products, None where there are no such."""
+    old = [a for a, d in enumerate(shape) if not _holds(env, d, "==", 1)]
+    runs: list[_Run] = []
     i = j = 0
     while i < len(old) and j < len(new):
         old_end, new_end = i + 1, j + 1
-        old_size, new_size = old[i][0], new[j]
+        old_size, new_size = shape[old[i]], new[j]
         while not _holds(env, old_size, "==", new_size):
             if _holds(env, new_size, "<", old_size):
                 if new_end == len(new):
@@ -398,17 +487,11 @@ def _reshape_strides(
             else:
                 if old_end == len(old):
                     return None
-                old_size = old_size * old[old_end][0]
+                old_size = old_size * shape[old[old_end]]
                 old_end += 1
-        for k in range(i, old_end - 1):
-            if not _holds(env, old[k][1], "==", old[k + 1][0] * old[k + 1][1]):
-                return None
-        step = old[old_end - 1][1]
-        for k in reversed(range(j, new_end)):
-            out[k] = step
-            step = step * new[k]
+        runs.append((old[i:old_end], range(j, new_end)))
         i, j = old_end, new_end
-    return tuple(out)
+    return runs
 
 
 def _with_axes(shape: tuple[Dim, ...], strides: list[Dim]) -> tuple[Dim, ...]:

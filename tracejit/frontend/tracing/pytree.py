@@ -28,7 +28,7 @@ from tracejit.frontend.tracing.packed import (
     packed_form,
 )
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
+from tracejit.frontend.tracing.tracer import Tracer, given_dtype, user_line
 from tracejit.ir.types import DTYPES
 from tracejit.methods import METHODS
 from tracejit.ops.control.templates import Text, render
@@ -336,7 +336,7 @@ class Flattener:
         cls = type(x)
         if cls in _LEAVES or issubclass(cls, np.generic):
             if cls not in _NUMBERS and x.dtype not in _DTYPES:
-                check_dtype(x.dtype)
+                given_dtype(x.dtype)
             self.leaves.append(x)
             return LEAF
         names: tuple[Any, ...] = ()
@@ -474,7 +474,7 @@ def flatten(
     if not kwargs and _LEAVES.issuperset(map(type, args)):
         for x in args:
             if type(x) is np.ndarray and x.dtype not in _DTYPES:
-                check_dtype(x.dtype)
+                given_dtype(x.dtype)
         return list(args), _only_leaves(len(args))
     flattener = _ArgumentFlattener(few, joined)
     node = flattener.node

@@ -31,6 +31,7 @@ from tracejit.ir.types import (
     Type,
     dtype_name,
     dtype_of,
+    is_held,
 )
 
 __all__ = [
@@ -333,7 +334,7 @@ def lift(x: Any) -> Tracer:
             raise TraceError("TJ003", "an int that does not fit 64 bits", user_line())
         return TracedScalar(trace, trace.constant(x, kind))
     if isinstance(x, np.generic):
-        t = NpScalar(check_dtype(x.dtype))
+        t = NpScalar(given_dtype(x.dtype))
         return TracedScalar(trace, trace.constant(x.item(), t))
     if isinstance(x, (list, tuple, range)):
         return DISPATCH.asarray(x)  # type: ignore[no-any-return]
@@ -343,11 +344,23 @@ def lift(x: Any) -> Tracer:
 
 
 def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`, if a graph can hold it. Raises TraceError."""
+    """`dtype`, or one equal to it, if a graph can hold it. Raises TraceError."""
     try:
         return DTYPES[dtype_name(dtype)]
     except TypeError as e:
         raise TraceError("TJ003", str(e), user_line()) from None
+
+
+def given_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, which the user's code gave or has in an array, if a graph can hold that very one.
+
+    Raises TraceError.
+    """
+    known = check_dtype(dtype)
+    if not is_held(dtype):
+        what = "with metadata" if dtype.metadata is not None else f"of the letter {dtype.char}"
+        raise TraceError("TJ003", f"a dtype {dtype} {what}", user_line())
+    return known
 
 
 def as_array(x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None) -> Value:

@@ -24,6 +24,7 @@ from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.late_table import LateTable
+from tracejit.ops.array.axis_orders import k_order
 from tracejit.ops.array.complex_elements import (
     COMPLEX_RULES,
     SEVERAL_FORMULAS,
@@ -46,8 +47,6 @@ __all__ = [
     "Elementwise",
     "ImportedUfunc",
     "edge_values",
-    "element_strides",
-    "k_order",
     "op_of",
     "parts_dtype",
 ]
@@ -81,47 +80,6 @@ def op_of(ufunc: Any) -> Elementwise | None:
         if found is not None and getattr(sys.modules.get(module), name, None) is ufunc:
             op = UFUNC_OPS[ufunc] = found
     return op
-
-
-def element_strides(t: ArrayType) -> list[int]:
-    """Ranks that compare as the axes' strides do; 0 for an axis of static size 1."""
-    ranks = [0] * t.ndim
-    for rank, axis in enumerate(reversed(t.order)):
-        ranks[axis] = 0 if t.shape[axis] == 1 else rank + 1
-    return ranks
-
-
-def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
-    """The axis order NumPy gives the result of an elementwise operation on broadcast operands.
-
-    The rule of NumPy's iterator (order "K"): insertion sort of the axes from the innermost; an axis
-    moves inwards past another only where some operand has the smaller stride there and none
-    disagrees.
-    """
-    ndim = operands[0].ndim
-    strides = [element_strides(t) for t in operands]
-    # `perm` lists the axes from the innermost to the outermost, starting from C order.
-    perm = list(range(ndim - 1, -1, -1))
-    for i in range(1, ndim):
-        place = i
-        axis = perm[i]
-        for j in range(i - 1, -1, -1):
-            ambiguous, swap = True, False
-            for s in strides:
-                inner, moving = s[perm[j]], s[axis]
-                if inner and moving:
-                    if inner <= moving:
-                        swap = False
-                    elif ambiguous:
-                        swap = True
-                    ambiguous = False
-            if ambiguous:
-                continue
-            if not swap:
-                break
-            place = j
-        perm.insert(place, perm.pop(i))
-    return tuple(reversed(perm))
 
 
 @lru_cache(maxsize=4096)

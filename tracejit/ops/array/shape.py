@@ -15,7 +15,7 @@ from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, dims_text, register, require
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
-from tracejit.ops.array.elementwise import element_strides, k_order
+from tracejit.ops.array.axis_orders import element_strides, join_order, k_order
 from tracejit.ops.checks import array_of, axis_of, only_attrs, sizes_attr, take
 from tracejit.ops.rules.shape import (
     BroadcastToRules,
@@ -322,26 +322,6 @@ def slice_samples() -> list[tuple[np.ndarray[Any, Any], dict[str, Any]]]:
     return [*out, (array("f64", ()), {"start": (), "size": (), "step": ()})]
 
 
-def _join_order(parts: Sequence[ArrayType]) -> tuple[int, ...]:
-    """The axis order in which NumPy joins arrays.
-
-    An insertion sort of the axes from the outermost: an axis moves outwards past another only where
-    some array has the larger stride there and none disagrees.
-    """
-    strides = [element_strides(t) for t in parts]
-    order = list(range(parts[0].ndim))
-    for i in range(1, len(order)):
-        place, moving = i, order[i]
-        for j in range(i - 1, -1, -1):
-            both = [(s[moving], s[order[j]]) for s in strides if s[moving] and s[order[j]]]
-            if both and any(a <= b for a, b in both):
-                break
-            if both:
-                place = j
-        order.insert(place, order.pop(i))
-    return tuple(order)
-
-
 @register
 class Concatenate(ConcatenateRules, Op):
     """Arrays of one dtype, one after the other along `axis`; the other sizes are equal."""
@@ -371,7 +351,8 @@ class Concatenate(ConcatenateRules, Op):
             require(fits, f"concatenate: {first} and {t} do not fit along axis {axis}")
             total = total + t.shape[axis]
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        return (ArrayType(first.dtype, shape, _join_order(parts)),)
+        ranks = [[r or None for r in element_strides(t)] for t in parts]
+        return (ArrayType(first.dtype, shape, join_order(ranks)),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (np.concatenate(inputs, axis=attrs["axis"]),)

@@ -97,6 +97,9 @@ def _network(
         return None
     if isinstance(t.size, int) and t.size < n * _FEWEST_LINES:
         return None
+    if not t.is_c:
+        # The joined lines lie as the operand does, but what is sorted in C order.
+        return None
     lines = _lines(builder, node, made, n)
     for i, j in _exchanges(n):
         lines[i], lines[j] = (

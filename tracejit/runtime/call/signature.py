@@ -19,7 +19,7 @@ from tracejit.frontend.tracing.instances import is_own_function, is_own_method, 
 from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name, is_held
 from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -58,7 +58,7 @@ def _checked_name(dtype: np.dtype[Any]) -> str:
         name = dtype_name(dtype)
     except TypeError as e:
         raise TraceError("TJ003", str(e)) from None
-    if dtype != DTYPES[name] or dtype.metadata is not None:
+    if not is_held(dtype):
         raise TraceError("TJ003", f"an array of {dtype}")
     return name
 
@@ -84,11 +84,7 @@ def leaf_key(x: Any) -> object:
     if isinstance(x, np.ndarray):
         raise TraceError("TJ003", f"an array of type {type(x).__name__}")
     if isinstance(x, np.generic):
-        try:
-            name = dtype_name(x.dtype)
-        except TypeError as e:
-            raise TraceError("TJ003", str(e)) from None
-        return "scalar", name, type(x)
+        return "scalar", _checked_name(x.dtype), type(x)
     if type(x) in _SCALARS:
         if type(x) is int and not -(2**63) <= x < 2**63:
             raise TraceError("TJ003", "an int that does not fit 64 bits")

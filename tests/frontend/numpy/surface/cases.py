@@ -22,7 +22,13 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "transposed": layouts.transposed,
     "block": layouts.inner_block,
     "read_only": layouts.read_only,
+    "swapped_axes": layouts.swapped_axes,
+    "repeated_rows": layouts.repeated_rows,
+    "repeated_columns": layouts.repeated_columns,
+    "overlapping": layouts.overlapping,
 }
+#: Operands in several layouts, by the place of their names in the alphabet; and no arrays.
+MIXED, LISTS = "mixed", "lists"
 #: Forms of the values: dtypes other than float64, and shapes and elements at the edge.
 FORMS = ("int64", "bool", "complex128", "float32", "uint8", "special")
 FORMS_OF_SHAPE = ("zero_d", "empty", "row", "scalar", "number")
@@ -92,9 +98,10 @@ class Case:
     def _argument(self, name: str) -> Any:
         if name in NUMBERS:
             return EDGES[self.edge[1]] if self.edge and self.edge[0] == name else NUMBERS[name]
-        if name in TYPED:
-            return _shaped(TYPED[name](), self.form)
-        return _shaped(ARRAYS[name](), self.form)
+        form = self.form
+        if form == MIXED:
+            form = (*LAYOUTS,)[ord(name) % len(LAYOUTS)]
+        return _shaped((TYPED.get(name) or ARRAYS[name])(), form)
 
     def function(self) -> Callable[..., Any]:
         """The recipe as a new function whose source can be found."""
@@ -116,6 +123,8 @@ def _shaped(x: np.ndarray, form: str) -> Any:
     typed = x.dtype.kind != "f"
     if form in LAYOUTS:
         return LAYOUTS[form](x)
+    if form == LISTS:
+        return x.tolist()
     if form == "zero_d":
         return np.array(x.reshape(-1)[0])
     if form in ("scalar", "number"):
@@ -160,9 +169,9 @@ def cases_of(text: str) -> Iterator[Case]:
     """All calls of one recipe."""
     given = parameters(text)
     if any(p in ARRAYS for p in given):
-        forms = (*LAYOUTS, *FORMS, *FORMS_OF_SHAPE)
+        forms = (*LAYOUTS, MIXED, LISTS, *FORMS, *FORMS_OF_SHAPE)
     elif any(p in TYPED for p in given):
-        forms = (*LAYOUTS, *FORMS_OF_SHAPE)
+        forms = (*LAYOUTS, MIXED, LISTS, *FORMS_OF_SHAPE)
     else:
         forms = ("plain",)
     for form in forms:

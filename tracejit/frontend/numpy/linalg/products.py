@@ -384,11 +384,12 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
     rows = x.ndim > 1 or y.ndim > 1
     if x.dtype.kind == "c" or rows and x.dtype.kind == "f" and x.dtype.char != "e":
-        return _sum_of_conjugated(x, y)
-    if not rows:
+        out = _sum_of_conjugated(x, y)
+    elif not rows:
         return scalar(matrix_product(x, y, "vecdot"))
-    left, right = x[..., None, :], y[..., :, None]
-    return scalar(matrix_product(left, right)[..., 0, 0])
+    else:
+        out = matrix_product(x[..., None, :], y[..., :, None])[..., 0, 0]
+    return in_stack_order(out, x, y, own=1) if rows else scalar(out)
 
 
 def _axis_last(axis: Any, ndim: int) -> tuple[int, ...]:
