@@ -113,3 +113,19 @@ def intervals_that_are_merged(a: Any, gap: float) -> Any:
         elif v > last[1]:
             last[1] = v
     return [o[1] for o in out]
+
+
+@calls((1.0, [0]), (5.0, [0]), (0.5, [3, 4]), (8.0, [3, 4]))
+def argument_bound_anew_and_stored_into(x: float, xs: Any) -> None:
+    while x > 1:
+        xs = [1 for v in xs]
+        x = x / 2
+    xs[0] = 1
+
+
+@calls((1.0, [0]), (5.0, [0]), (0.5, [3, 4]), (8.0, [3, 4]))
+def argument_copied_and_stored_into(x: float, xs: Any) -> None:
+    while x > 1:
+        xs = [xs[0]]
+        x = x / 2
+    xs[0] = 1

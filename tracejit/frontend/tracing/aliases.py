@@ -218,13 +218,19 @@ class Aliases:
                     raise TraceError("TJ034", what, user_line())
 
     def require_apart(self, *given: Any, outside: Any) -> None:
-        """Raises TraceError where what a caller is given shows which objects are one.
+        """Raises TraceError where what a caller is given shows which objects are one, or where a
+        store may have changed an object that the caller has.
 
         `outside(x)` says whether the caller has an object already.
         """
         if not self._known:
             return
         self.require_current(*given)
+        trace = current_trace()
+        for x in trace.stale.values() if self.any_stale and trace is not None else ():
+            if outside(x):
+                what = f"a {type(x).__name__} from outside that was changed under another name"
+                raise TraceError("TJ034", what, user_line())
         reached = {id(x): x for x in objects_in(given, self._is_local, tuples=True)}
         for x in reached.values():
             if id(x) not in self._known:
