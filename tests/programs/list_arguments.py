@@ -180,7 +180,7 @@ def consumed(xs):
     return total
 
 
-@_takes(pairs)
+@_takes(pairs, apart=True)
 def swapped(xs):
     xs[0], xs[1] = xs[1], xs[0]
     return xs[0]

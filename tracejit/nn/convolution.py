@@ -59,17 +59,12 @@ class _Convolution(Module):
         x = padded(x, self.padding[0], self.padding[1], 0)
         seen = windows(x, size, self.stride, self.dilation)
         if g == 1:
-            y = np.einsum(_WHOLE[n], seen, self.weight, optimize=True)
+            y = np.einsum(_WHOLE[n], seen, self.weight)
         elif inside == 1 and outputs == inputs:
-            y = np.einsum(_DEPTHWISE[n], seen, self.weight[:, 0], optimize=True)
+            y = np.einsum(_DEPTHWISE[n], seen, self.weight[:, 0])
         else:
             parts = seen.reshape(len(x), g, inside, *seen.shape[2:])
-            y = np.einsum(
-                _GROUPED[n],
-                parts,
-                self.weight.reshape(g, outputs // g, inside, *size),
-                optimize=True,
-            )
+            y = np.einsum(_GROUPED[n], parts, self.weight.reshape(g, outputs // g, inside, *size))
             y = y.reshape(len(x), outputs, *y.shape[3:])
         return y if self.bias is None else y + self.bias.reshape(-1, *(1,) * n)
 

@@ -47,8 +47,6 @@ def check(f: Callable[..., Any], jitted: Any, *args: Any) -> None:
 def test_all_lengths_run_the_same_code(f: Callable[..., Any], make: Callable[[int], Any]) -> None:
     jitted = tracejit.jit(f)
     for n in (*LENGTHS, 3, 1, 25):
-        if n == 1 and f.__name__ == "swapped":
-            continue
         check(f, jitted, make(n))
     report = jitted.report()
     assert report.fallbacks == [], str(report)

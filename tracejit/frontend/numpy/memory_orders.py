@@ -38,7 +38,8 @@ def in_order(x: TracedArray, order: tuple[int, ...]) -> TracedArray:
     value = x.value()
     if x.type.order != order or value in trace.unordered:
         value = laid_out(trace, value, order)
-    out = TracedArray(trace, Storage(trace, value))
+    out = wrap(trace, value)
+    assert isinstance(out, TracedArray)
     out.storage.order = order
     return out
 

@@ -10,12 +10,11 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.linalg.products import diagonal_view, from_zero, matrix_product
-from tracejit.frontend.numpy.memory_orders import in_order, of_unknown_order
+from tracejit.frontend.numpy.memory_orders import of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
 
@@ -152,21 +151,6 @@ def _pair(
     return reshaped(product, (*product.type.shape[: len(shared)], *tail)), shared + rows + columns
 
 
-def _order_of(
-    arrays: list[TracedArray], labels: list[str], result: str, sizes: dict[str, Dim]
-) -> tuple[int, ...] | None:
-    """The axis order of NumPy's result: its iterator has the other labels, sorted, behind it."""
-    target = result + "".join(sorted({*"".join(labels)} - {*result}))
-    spread = [_arranged(x, a, target, sizes) for x, a in zip(arrays, labels, strict=True)]
-    order = broadcast_order(spread, len(target))
-    return None if order is None else tuple(k for k in order if k < len(result))
-
-
-def _first(lying: str, labels: str, others: str) -> int:
-    """The place of the first label that only one of two operands has."""
-    return next((k for k, c in enumerate(lying) if c in labels and c not in others), len(lying))
-
-
 def _product_of_parts(x: TracedArray, y: TracedArray) -> TracedArray:
     """The matrix product of complex operands from products of their parts.
 
@@ -195,10 +179,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     labels, result = _parse(operands[0], arrays)
     sizes: dict[str, Dim] = {}
     env = here().env
-    given: list[TracedArray] = []
     for k, (x, term) in enumerate(zip(arrays, labels, strict=True)):
         single, labels[k] = _without_repeats(x, term)
-        given.append(single)
         arrays[k] = astype(single, dtype)
         for c, d in zip(term, x.type.shape, strict=True):
             have = sizes.get(c, 1)
@@ -206,24 +188,19 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
                 sizes[c] = d
             elif d != have and not env.is_one(d) and not env.expect(d, "==", have):
                 raise ValueError(f"operands could not be broadcast together over {c!r}")
-    is_new = len(arrays) > 1 or {*labels[0]} != {*result}
-    order = _order_of(given, labels, result, sizes) if is_new and optimize is False else None
-    lying = "".join(result[k] for k in order or ())
     x, a = arrays[0], labels[0]
     contracted = False
     for k in range(1, len(arrays)):
         later = set(result).union(*labels[k + 1 :])
         contracted = bool(_shared(x, a, arrays[k], labels[k]) - later)
-        both = (x, a, arrays[k], labels[k])
-        if k == len(arrays) - 1 and _first(lying, labels[k], a) < _first(lying, a, labels[k]):
-            both = (*both[2:], *both[:2])
-        x, a = _pair(*both, later, sizes)
+        x, a = _pair(x, a, arrays[k], labels[k], later, sizes)
     x, a = _summed(x, a, set(result))
     x = permuted(x, [a.index(c) for c in result])
     if optimize is False and len(arrays) > 1 and not contracted:
         x = asarray(from_zero(x))
-    if is_new and x.ndim > 1:
-        x = of_unknown_order(x) if order is None else in_order(x, order)
+    if len(arrays) > 1 and x.ndim > 1:
+        # The order of NumPy's result depends on the strides of all operands.
+        x = of_unknown_order(x)
     if optimize is not False and not x.ndim and len(arrays) > 2:
         _require_one_group(arrays, labels, optimize)
         return x
