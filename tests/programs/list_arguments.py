@@ -78,7 +78,8 @@ def ends(xs):
     return xs[0], xs[-1], xs[len(xs) // 2], len(xs)
 
 
-@_takes(floats, ints, pairs)
+@_takes(floats, ints)
+@_takes(pairs, apart=True)
 def slices(xs):
     return xs[2:5], xs[::-1], xs[-3:]
 
