@@ -13,8 +13,15 @@ import pytest
 
 import tracejit
 
+#: What the caller's array is made of zeros by, where it is given.
+GIVEN: dict[str, Callable[[int], np.ndarray]] = {
+    "given": lambda n: np.zeros((n, 5)),
+    "given with gaps": lambda n: np.zeros((n + 1, 11))[:n, 1:11:2],
+    "given transposed, with gaps": lambda n: np.zeros((10, n + 2)).T[1:-1, ::2],
+    "given backwards": lambda n: np.zeros((n, 5))[::-1],
+}
 ARRAYS = {
-    "given": "",
+    **dict.fromkeys(GIVEN, ""),
     "computed length": "    out = np.zeros((n0[0], 5))\n",
     "like": "    out = np.zeros_like(base)\n",
     "Fortran order": "    out = np.zeros((len(idx), 5), order='F')\n",
@@ -61,7 +68,7 @@ def made(array: str, loop: str, store: str) -> Callable[..., Any]:
     body = f"        {inner}\n"
     pad = " " * (12 if inner.startswith("for") else 8)
     lines = f"{pad}v = base[i, j]\n{pad}{store}\n"
-    given = "out, " if array == "given" else ""
+    given = "out, " if array in GIVEN else ""
     begin = f"def f({given}base, idx, n0, lo, hi):\n{ARRAYS[array]}{head}\n"
     source = f"{begin}{body}{lines}    return out\n"
     name = f"<{store} in a loop {loop} over {array}>"
@@ -75,7 +82,7 @@ def arguments(array: str, n: int) -> tuple[Any, ...]:
     rng = np.random.default_rng(n)
     base, idx = rng.uniform(0, 5, (n, 5)), rng.permutation(n)
     rest = (base, idx, np.array([n]), rng.integers(0, 2, n), rng.integers(3, 5, n))
-    return (np.zeros((n, 5)), *rest) if array == "given" else rest
+    return (GIVEN[array](n), *rest) if array in GIVEN else rest
 
 
 def copied(f: Any) -> bool:
@@ -84,7 +91,7 @@ def copied(f: Any) -> bool:
     return any("in each iteration" in str(c) for v in variants for c in v.buffers.copies)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     ("array", "loop", "store"), list(itertools.product(ARRAYS, LOOPS, [*STORES, *COPYING]))
 )

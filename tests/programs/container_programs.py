@@ -144,6 +144,28 @@ def searches(x, v):
     return found, x
 
 
+@case(lambda: [(k, [2.0, 1.0, 2.0]) for k in range(8)])
+def refused_by_python(k, x):
+    grown = [v for v in x if v > 0]
+    calls = [
+        lambda: x.index(value=x[0]),
+        lambda: x.index(x[0], None),
+        lambda: x.count(value=1.0),
+        lambda: x.remove(value=x[0]),
+        lambda: x.insert(x[0], 2),
+        lambda: x.pop(x[1]),
+        lambda: grown.index(value=x[0]),
+        lambda: grown.insert(x[1], 1.0),
+    ]
+    try:
+        for n, call in enumerate(calls):
+            if n == k:
+                call()
+    except TypeError:
+        return "refused", x
+    return x
+
+
 @case(lambda: [(np.arange(6).reshape(2, 3),), (floats(24).reshape(2, 3, 4).T,), (floats(1),)])
 def elements_of_flat(x):
     return [*x.flat], sum(x.flat), len(x.flat), [i * v for i, v in enumerate(x[::-1].flat)]

@@ -129,3 +129,12 @@ def argument_copied_and_stored_into(x: float, xs: Any) -> None:
         xs = [xs[0]]
         x = x / 2
     xs[0] = 1
+
+
+@calls((np.arange(3.0),), (np.arange(30.0),))
+def row_that_holds_one_list_twice(a: Any) -> Any:
+    out = []
+    for v in a:
+        row = [v]
+        out.append((row, row))
+    return out

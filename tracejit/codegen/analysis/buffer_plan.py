@@ -257,8 +257,11 @@ class _Planner:
     def _compatible(self, a: Allocation, b: Allocation, alike: bool) -> bool:
         ta, tb = a.members[0].type, b.members[0].type
         assert isinstance(ta, ArrayType) and isinstance(tb, ArrayType)
+        if ta.dtype != tb.dtype or ta.order != tb.order and not alike:
+            return False
         strided = a.strides is not None or b.strides is not None
-        if ta.dtype != tb.dtype or ta.order != tb.order and (strided or not alike):
+        # The strides are those of the argument's own axes.
+        if strided and len(set(map(_order, (*a.members, *b.members)))) > 1:
             return False
         fixed = [s for s in (a, b) if s.argument is not None or s.output is not None]
         if len(fixed) == 2 or (fixed and a.sizes != b.sizes):

@@ -13,8 +13,8 @@ __all__ = ["BISECT_CALLS"]
 
 
 @traced
-def leftmost(a: Any, x: Any, lo: Any, hi: Any, key: Any) -> Any:
-    """The place of the first element that is not less than `x`, from `lo` on."""
+def place_of(a: Any, x: Any, lo: Any, hi: Any, key: Any, is_right: Any) -> Any:
+    """The place of `x` in the sorted `a` from `lo` on, behind equal elements if `is_right`."""
     if lo < 0:
         raise ValueError("lo must be non-negative")
     if hi is None:
@@ -24,47 +24,28 @@ def leftmost(a: Any, x: Any, lo: Any, hi: Any, key: Any) -> Any:
         item = a[middle]
         if key is not None:
             item = key(item)
-        if item < x:
+        if not x < item if is_right else item < x:
             lo = middle + 1
         else:
             hi = middle
     return lo
 
 
-@traced
-def rightmost(a: Any, x: Any, lo: Any, hi: Any, key: Any) -> Any:
-    """The place of the first element that `x` is less than, from `lo` on."""
-    if lo < 0:
-        raise ValueError("lo must be non-negative")
-    if hi is None:
-        hi = len(a)
-    while lo < hi:
-        middle = (lo + hi) // 2
-        item = a[middle]
-        if key is not None:
-            item = key(item)
-        if x < item:
-            hi = middle
-        else:
-            lo = middle + 1
-    return lo
-
-
-def _found(search: Callable[..., Any]) -> Callable[..., Any]:
+def _found(is_right: bool) -> Callable[..., Any]:
     def run(
         interpreter: Interpreter, a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None
     ) -> Any:
-        return interpreter.call(search, a, x, lo, hi, key)
+        return interpreter.call(place_of, a, x, lo, hi, key, is_right)
 
     return run
 
 
-def _inserted(search: Callable[..., Any]) -> Callable[..., Any]:
+def _inserted(is_right: bool) -> Callable[..., Any]:
     def run(
         interpreter: Interpreter, a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None
     ) -> None:
         sought = x if key is None else interpreter.call(key, x)
-        place = interpreter.call(search, a, sought, lo, hi, key)
+        place = interpreter.call(place_of, a, sought, lo, hi, key, is_right)
         interpreter.call(interpreter.attribute(a, "insert"), place, x)
 
     return run
@@ -72,8 +53,8 @@ def _inserted(search: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Functions of bisect -> what a call of them does.
 BISECT_CALLS: dict[Any, Callable[..., Any]] = {
-    bisect.bisect_left: _found(leftmost),
-    bisect.bisect_right: _found(rightmost),
-    bisect.insort_left: _inserted(leftmost),
-    bisect.insort_right: _inserted(rightmost),
+    bisect.bisect_left: _found(False),
+    bisect.bisect_right: _found(True),
+    bisect.insort_left: _inserted(False),
+    bisect.insort_right: _inserted(True),
 }

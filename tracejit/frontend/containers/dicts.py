@@ -16,9 +16,7 @@ from tracejit.frontend.containers.grown_lists import holds_or_raises
 from tracejit.frontend.containers.tables import Table, fits_table
 from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.control.growth import FEW
-from tracejit.frontend.control.iteration import (
-    items_of,
-)
+from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import require
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.grown import Form, form_of, joined_form

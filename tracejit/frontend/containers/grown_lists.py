@@ -22,9 +22,7 @@ from tracejit.frontend.control.growth import (
     packed,
     widened_form,
 )
-from tracejit.frontend.control.iteration import (
-    items_of,
-)
+from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator

@@ -130,8 +130,10 @@ def count(interpreter: Interpreter, x: list[Any], value: Any) -> Any:
     return interpreter.call(int, interpreter.call(np.count_nonzero, equal))
 
 
-def index(interpreter: Interpreter, x: list[Any], value: Any) -> Any:
+def index(interpreter: Interpreter, x: list[Any], value: Any, *bounds: Any) -> Any:
     """`x.index(value)`. A run in which there is none bails out."""
+    if bounds:
+        raise TraceError("TJ002", "list.index between bounds of a list that grows", user_line())
     equal = _equal(interpreter, x, value, "index()")
     grown_lists.require(interpreter, interpreter.call(np.any, equal))
     return interpreter.call(int, interpreter.call(np.argmax, equal))

@@ -23,9 +23,7 @@ from tracejit.frontend.control.branches import (
     then_rest,
 )
 from tracejit.frontend.control.growth import Grows, packed_items, rolled
-from tracejit.frontend.control.iteration import (
-    items_of,
-)
+from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loop_state import Once
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,8 @@ def call_method(
     owner, name = f.__self__, f.__name__
     if isinstance(owner, type):
         return _class_method(interpreter, f, args, kwargs)
+    if kwargs and type(owner) in (list, tuple) and name != "sort":
+        return f(*args, **kwargs)  # Python says that it takes none.
     if is_grown(owner):
         run = list_edits.METHODS.get(name)
         if run is None:
@@ -96,6 +99,7 @@ def _insert(interpreter: Interpreter, x: list[Any], k: Any, value: Any) -> None:
     interpreter.require_mutable(x)
     require_index(k)
     if isinstance(k, (TracedScalar, SymInt)):
+        k = interpreter.call(operator.index, k)
         interpreter.call(x.append, value)
         interpreter.call(_move_last, x, k)
         return
@@ -122,7 +126,7 @@ def _list_pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
     interpreter.require_mutable(x)
     require_index(k)
     if isinstance(k, (TracedScalar, SymInt)):
-        return interpreter.call(_pop_moving, x, k)
+        return interpreter.call(_pop_moving, x, interpreter.call(operator.index, k))
     return x.pop(k)
 
 
@@ -149,6 +153,8 @@ def _index(interpreter: Interpreter, x: Any, value: Any, *bounds: Any) -> Any:
     if not has_traced([x, value, *bounds]):
         require_plain([x, value, *bounds], "index()", sizes=True)
         return x.index(value, *bounds)
+    if None in bounds or len(bounds) > 2:
+        return x.index(value, *bounds)  # Python refuses it.
     _require_scalars([*x, value], "index()")
     start, stop, _ = interpreter.call(slice(*(*bounds, None, None)[:2]).indices, len(x))
     place = interpreter.call(_place_of, x, value, start, stop)

@@ -13,10 +13,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import packed_items
-from tracejit.frontend.control.iteration import (
-    items_of,
-    zipped,
-)
+from tracejit.frontend.control.iteration import items_of, zipped
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall

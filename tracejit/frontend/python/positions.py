@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.iteration import (
-    items_of,
-)
+from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import choose, leaves_of, without
 from tracejit.frontend.python.objects import special

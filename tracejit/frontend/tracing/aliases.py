@@ -156,6 +156,10 @@ class Aliases:
         label = ("row", id(owner))
         seen: set[int] = set()
         for row in rows:
+            parts = row if isinstance(row, tuple) else ()
+            told = [id(x) for x in parts if is_told_apart(x)]
+            if len(set(told)) < len(told):
+                self.hold(owner, (("twice", id(owner)),))
             for x in objects_in(row, self._is_local, tuples=True):
                 is_there = id(x) in seen if is_all else label in self.of(x)
                 if is_there and not self._is_permuting:
