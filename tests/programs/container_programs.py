@@ -144,7 +144,7 @@ def searches(x, v):
     return found, x
 
 
-@case(lambda: [(k, [2.0, 1.0, 2.0]) for k in range(8)])
+@case(lambda: [(k, [2.0, 1.0, 2.0]) for k in range(8)], eager="TJ024")
 def refused_by_python(k, x):
     grown = [v for v in x if v > 0]
     calls = [
