@@ -218,17 +218,18 @@ class _Planner:
             if isinstance(node.op, Merge):
                 for k, v in enumerate(node.inputs):
                     before = depth - 0.5 if section.kind == "head" and k == 0 else depth
-                    found.append((before, 1, root(v), node.outputs[0], True))
+                    merged = node.outputs[0]
+                    alike = is_array(v) and _order(v) == _order(merged)
+                    found.append((before, 1, root(v), merged, alike))
             elif is_update(node):
                 for out, inputs in self.live.overwritable[node].items():
                     names = {root(v): v for v in node.inputs if is_array(v)}
-                    alike = [_order(names[v]) == _order(out) for v in inputs]
-                    found += [(depth, 2, v, out, x) for v, x in zip(inputs, alike, strict=True)]
+                    found += [(depth, 2, v, out, _order(names[v]) == _order(out)) for v in inputs]
         found.sort(key=lambda c: (-c[0], -c[1]))
         for _, _, a, b, alike_axes in found:
             yield a, b, alike_axes
         for k, v in written_inputs(self.graph).items():
-            yield self.graph.inputs[k], root(v), True
+            yield self.graph.inputs[k], root(v), _order(self.graph.inputs[k]) == _order(v)
 
     def _join(self, a: Value, b: Value, alike: bool = False) -> bool:
         first, second = self.allocation.get(a), self.allocation.get(b)
