@@ -451,6 +451,10 @@ def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return found if own and found.size <= _SMALL else None
 
 
+def _is_no_output(out: Any) -> bool:
+    return isinstance(out, tuple) and len(out) == 1 and out[0] is None
+
+
 @takes_arrays
 def _call_ufunc(
     interpreter: Interpreter,
@@ -463,7 +467,7 @@ def _call_ufunc(
     if kwargs.get("out") is Ellipsis:
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
-    if method != "__call__" and kwargs.get("out") == (None,):
+    if method != "__call__" and _is_no_output(kwargs.get("out")):
         # Before it hands a call on, NumPy takes out what it refuses by itself.
         raise TraceError("TJ004", f"{ufunc.__name__}.{method} with out=", user_line())
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")

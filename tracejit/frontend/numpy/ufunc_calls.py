@@ -54,13 +54,13 @@ def _known(ufunc: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def _gufunc(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A product of matrices or vectors."""
-    out = kwargs.pop("out", (None,))
+    (out,) = kwargs.pop("out", (None,))
     if kwargs.get("casting") == "same_kind":
         del kwargs["casting"]
     if kwargs.get("order") in ("K", "A"):
         del kwargs["order"]
     result = call_function(ufunc, inputs, kwargs)
-    if out == (None,):
+    if out is None:
         return result
     name = f"np.{ufunc.__name__}"
     have, want = shape_of(lift(result).type), target_of(out).type.shape
@@ -157,8 +157,8 @@ def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, 
 
     from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
 
-    out = kwargs.pop("out", (None,))
-    if out != (None,):
+    (out,) = kwargs.pop("out", (None,))
+    if out is not None:
         kwargs["out"] = out
     if method == "outer" and not kwargs:
         a, b = (asarray(x) for x in inputs)
