@@ -138,3 +138,20 @@ def test_the_names_of_a_module_as_a_dict_run_eagerly(monkeypatch: pytest.MonkeyP
             _NAMES["SCALES"] = first
             assert jitted(*given, 3.0) == (6.0, 15.0)
         assert not jitted.report().variants
+
+
+KEYED: dict[Any, float] = {}
+
+
+def keys_and_first(x: Any) -> Any:
+    return {k: x[0] + v for k, v in KEYED.items()}
+
+
+def test_keys_that_are_equal_and_of_other_types_are_other_keys() -> None:
+    jitted = tracejit.jit(keys_and_first)
+    x = np.arange(3.0)
+    for keys in [(1, 2)], [(True, 2)], [("a", (1,))], [("a", (True,))], [1], [True], [(1, 2)]:
+        KEYED.clear()
+        KEYED.update(dict.fromkeys(keys, 0.0))
+        assert repr(jitted(x)) == repr(keys_and_first(x))
+    assert jitted.report().fallbacks == []

@@ -236,7 +236,7 @@ class Draw:
         """A tuple of names, objects above all; iterators mostly as the list of what is left."""
         pool = [(kind, name) for kind, names in self.names.items() for name in names]
         pool = [(k, n) for k, n in dict.fromkeys(pool) if k not in ("al", "n", "x")]
-        rich = [p for p in pool if p[0] in "lymdkeqoucrvpt"]
+        rich = [p for p in pool if p[0] not in ("i", "j", "w", "b", "s", "a", "h", "z")]
         count = self.random.randint(least, least + 3)
         chosen = self.random.sample(rich, min(count, len(rich)))
         rest = [p for p in pool if p not in chosen]

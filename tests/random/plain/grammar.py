@@ -13,7 +13,8 @@ A hole `<kind>` is replaced by an expression or a name of that kind, see `draw.D
 
 Kinds of names: i int, j counter, n int argument, x float argument, w int or float, b bool,
 s string, l list of ints, al such an argument, y list of numbers, m list of lists, d dict of ints,
-k dict of lists, e set, t tuple, q deque, o `Box`, c `Node`, u object with special methods,
+k dict of lists, f dict of tuples, g dict whose keys are tuples, lt list of tuples, qt deque of
+tuples, e set, t tuple, q deque, o `Box`, c `Node`, u object with special methods,
 r iterator of ints, v iterator of numbers, p iterator of pairs, a array, h callable without
 arguments, z int or None.
 """
@@ -183,6 +184,10 @@ TUPLE: Table = (
     (1, "tuple(<X>)"),
     (0.5, "<t>[1:]"),
     (0.5, "Pair(<I>, <I>)"),
+    (1, "<f>.get(<I>, <t>)"),
+    (1, "<lt@A>[<I> % len(@A)]"),
+    (0.5, "max(<lt>)"),
+    (0.5, "next(iter(<g>), <t>)"),
 )
 STRING: Table = (
     (3, "<s>"),
@@ -296,6 +301,17 @@ MAKERS: Table = (
     (0.7, "$d = {v: <I> for v in <X>}{d $d}"),
     (1, "$k = {0: <l>, <I>: <L>}{k $k}"),
     (0.5, "$k = defaultdict(list){k $k}"),
+    (1, "$f = {<I>: <T>, 1: <T>}{f $f}"),
+    (1, "$f = {}{f $f}"),
+    (1, "$g = {<T>: <I>}{g $g}"),
+    (1, "$g = {}{g $g}"),
+    (1, "$lt = [<T>, <T>]{lt $lt}"),
+    (1, "$lt = [(v, <I>) for v in <X>] + [<t>]{lt $lt}"),
+    (0.5, "$lt = [*<f>.values(), <T>]{lt $lt}"),
+    (0.5, "$lt = [*<g>, <T>]{lt $lt}"),
+    (0.5, "$lt = sorted(<lt>){lt $lt}"),
+    (0.5, "$lt = list(<g>.items()) + [<t>]{lt $lt}"),
+    (1, "$qt = deque([<T>]){qt $qt}"),
     (1, "$e = {<I>, 2}{e $e}"),
     (0.5, "$e = set(<X>){e $e}"),
     (2, "$t = <T>{t $t}"),
@@ -372,6 +388,19 @@ STEPS: Table = (
     (0.5, "<d> = <d>"),
     (1, "<k>.setdefault(<I> % 3, []).append(<I>)"),
     (0.7, "<k>[<I> % 3] = <l>"),
+    (1, "<f>[<I> % 5] = <T>"),
+    (1, "<t> = <f>.setdefault(<I> % 5, <T>)"),
+    (0.7, "<t> = <f>.pop(<I>, <t>)"),
+    (0.7, "<f>.update(<f>)"),
+    (1, "<g>[<T>] = <I>"),
+    (1, "<g@A>[<t@B>] = @A.get(@B, 0) + 1"),
+    (1, "GROW <lt@A>: @A.append(<T>)"),
+    (0.7, "GROW <lt@A>: @A.insert(0, <T>)"),
+    (0.7, "<lt@A>[<I> % len(@A)] = <T>"),
+    (1, "GROW <qt@A>: @A.append(<T>)"),
+    (0.7, "GROW <qt@A>: @A.appendleft(<T>)"),
+    (0.7, "if <qt@A>:\n    <t> = @A.popleft()"),
+    (0.5, "if <qt@A>:\n    @A.rotate(<const>)"),
     (1, "<e>.add(<I>)"),
     (0.5, "<e>.discard(<I>)"),
     (0.5, "<e> |= {<I>}"),
@@ -567,6 +596,18 @@ IDIOMS: Table = (
         1,
         "$k = {}\nfor $v in <X>:{~i $v}\n    if <I> not in $k:\n        $k[$v] = []\n"
         "    $k.setdefault($v % 2, []).append(<I>)\n{k $k}",
+    ),
+    (1, "$f = {}\nfor $v in <X>:{~i $v}\n    $t = ($v, <I>)\n    $f[$v] = $t\n{f $f}{t $t}"),
+    (
+        1,
+        "$lt, $g = [], {}\nfor $v in <X>:{~i $v}\n    $t = ($v % 3, <I>)\n"
+        "    if $t not in $g:\n        $lt.append($t)\n    $g[$t] = $v\n{g $g}{lt $lt}",
+    ),
+    (
+        1,
+        "$qt, $lt = deque([(<I>, 0)]), [<T>]\nwhile $qt and len($lt) < 9:\n"
+        "    $p, $q = $t = $qt.popleft()\n    $lt.append($t)\n    if <D> and $q < 4:\n"
+        "        $qt.append(($p + 1, $q + 1))\n{qt $qt}{lt $lt}",
     ),
     (
         1,

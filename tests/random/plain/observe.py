@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-#: A difference: a tuple that was there before the call is a copy afterwards.
+#: A difference: a tuple that was one object is several, or the other way about.
 TUPLES = "which tuples are one"
 _MOST_DRAWN = 10  # items of a generator that are shown
 _DEEPEST = 60
@@ -58,6 +58,7 @@ class Walk:
     def __init__(self) -> None:
         self.numbers: dict[int, str] = {}
         self.kept: list[Any] = []
+        self.counts = [0, 0]
         self.path: list[int] = []
         self.foreign: list[str] = []
         self.told: set[str] = set()
@@ -84,10 +85,7 @@ class Walk:
         if self.sharing:
             known = self.numbers.get(id(x))
             if isinstance(x, tuple):
-                # Python shows which tuple it is only of those that were there before.
-                if self.before and x:
-                    self.remember(x)
-                number = known or ""
+                number = known or (self.remember(x) if x else "")
             else:
                 number = known or self.remember(x)
                 if number in self.told:
@@ -102,7 +100,9 @@ class Walk:
 
     def remember(self, x: Any) -> str:
         kind = "tuple" if isinstance(x, tuple) else "old" if self.before else "new"
-        number = f"{kind}{len(self.kept)}:"
+        # Copies of tuples do not change the numbers of other objects.
+        self.counts[kind == "tuple"] += 1
+        number = f"{kind}{self.counts[kind == 'tuple']}:"
         self.kept.append(x)
         self.numbers[id(x)] = number
         return number

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.tracing.packed import PackedForm, columns_of
-from tracejit.frontend.tracing.pytree import dataclass_fields
+from tracejit.frontend.tracing.pytree import Static, dataclass_fields
 from tracejit.own_attributes import has_own
 
 __all__ = [
@@ -326,7 +326,9 @@ class HasKeys:
     def __call__(self, value: Any, _: Sequence[Any]) -> bool:
         if type(value) is not dict or tuple(map(type, value)) != self._types:
             return False
-        return tuple(value) == self.keys
+        keys = tuple(value)
+        # Equal tuples may hold numbers of different types.
+        return keys == self.keys and (tuple not in self._types or Static(keys) == Static(self.keys))
 
 
 class HasFields:

@@ -145,6 +145,8 @@ class Capture(Captured):
         self._places: dict[int, Source | Callable[[], Source]] = {}
         #: id -> a tuple that stands for one from outside, and where that is: only results ask.
         self._tuples: dict[int, tuple[Any, Callable[[], Source]]] = {}
+        #: id -> a tuple that is a key of a dict from outside.
+        self.keys: dict[int, Any] = {}
         #: What is known by the way to it and not by identity, of which there may be several.
         self.by_place: list[Source] = []
         #: Lists that are only appended to.
@@ -495,6 +497,7 @@ class Capture(Captured):
         if isinstance(x, tuple) and x and len(path) > 1:
             self._tuples[id(x)] = x, functools.partial(self._argument, x, path)
         if type(x) is dict:
+            self._note_keys(x)
             parts = [(False, k, v) for k, v in x.items()]
         elif isinstance(x, (list, tuple)):
             parts = [(False, k, v) for k, v in enumerate(x)]
@@ -504,6 +507,9 @@ class Capture(Captured):
             return
         for is_name, key, part in parts:
             self.add_containers(part, (*path, (is_name, key)))
+
+    def _note_keys(self, x: dict[Any, Any]) -> None:
+        self.keys |= {id(k): k for k in x if isinstance(k, tuple)}
 
     def _argument(self, x: Any, path: tuple[tuple[bool, Any], ...]) -> Source:
         label = "argument " + "".join(f"[{key!r}]" for _, key in path)
@@ -595,6 +601,7 @@ class Capture(Captured):
                 if not _is_key(k):
                     raise TraceError("TJ006", f"a dict key of {type(k).__name__}", user_line())
             source.check = HasKeys(keys)
+            self._note_keys(value)
             new = source.placeholder = {}
             for k in keys:
                 new[k] = self._element(source, k, f"[{k!r}]", value[k])
@@ -701,6 +708,7 @@ class Capture(Captured):
             table.clear()
         self.by_place.clear()
         self._tuples.clear()
+        self.keys.clear()
         self.pools.clear()
         self._unread.clear()
         self._leaves.clear()

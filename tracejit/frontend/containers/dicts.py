@@ -98,6 +98,7 @@ class TracedDict(Table):
         place = self.search(parts, h)
         if place > 0:
             return self.value_at(place)
+        self.takes(default)
         self.insert(key, h, default)
         return default
 

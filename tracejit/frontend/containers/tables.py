@@ -12,13 +12,13 @@ The methods are Python that is traced; those that are not are called as they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.containers.traced import direct, traced
+from tracejit.frontend.containers.traced import direct, permuting, traced
 from tracejit.frontend.control.columns import columns_of
 from tracejit.frontend.control.growth import packed
 from tracejit.frontend.control.unions import require
@@ -126,7 +126,7 @@ class Table(StandIn):
     @direct
     def key_at(self, place: Any) -> Any:
         """The key of an entry."""
-        return element_of(self.interpreter, self.key_form, iter(self._keys_at(place)))
+        return self._element(self.key_form, self._keys_at(place), True)
 
     @direct
     def value_at(self, place: Any) -> Any:
@@ -134,7 +134,12 @@ class Table(StandIn):
         assert self.value_form is not None
         width = len(list(leaves_in(self.key_form))) + 2
         found = (get_item(a, place, checked=False) for a in self.entries[0].arrays[width:])
-        return element_of(self.interpreter, self.value_form, found)
+        return self._element(self.value_form, found, False)
+
+    def _element(self, form: Form, numbers: Iterable[Any], is_key: bool) -> Any:
+        found = element_of(self.interpreter, form, iter(numbers))
+        self.interpreter.aliases.row_of(self.entries, found, is_key=is_key)
+        return found
 
     @direct
     def set_value(self, place: Any, value: Any) -> None:
@@ -242,8 +247,14 @@ class Table(StandIn):
     # Changes -------------------------------------------------------------------------------------
 
     @direct
+    def takes(self, value: Any) -> None:
+        """Note that some entry is to have a value."""
+        self.interpreter.aliases.list_rows(self.entries, value)
+
+    @direct
     def entry(self, key: Any, value: Any) -> Any:
         """A new entry. Raises TraceError for a key of another class than the others."""
+        self.interpreter.aliases.key_of(self.entries, key)
         if form_of(key) != self.key_form:
             value_form = self.value_form
             raise Tabled(self.site, (form_of(key), value_form))
@@ -251,9 +262,9 @@ class Table(StandIn):
         values = () if self.value_form is None else (value,)
         return (key, lift(np.int64(0)), lift(np.int64(0)), *values)
 
-    @traced
+    @permuting
     def insert(self, key: Any, h: Any, value: Any) -> None:
-        """Add an entry for a key that has none, and this hash."""
+        """Add an entry for a key that has none, and this hash; the value is noted: see `takes`."""
         new = np.int64(len(self.entries))
         self.entries.append(self.entry(key, value))
         mask = covering(new)
@@ -278,6 +289,7 @@ class Table(StandIn):
     @traced
     def put(self, key: Any, value: Any) -> None:
         """`table[key] = value`."""
+        self.takes(value)
         parts = self.looked_up(key)
         h = self.hash_of(parts)
         place = self.search(parts, h)
@@ -363,7 +375,9 @@ class Table(StandIn):
         parts: Any = (self.key_form,) * keys + (self.value_form,) * values
         form: Any = Record(tuple, parts) if len(parts) == 2 else parts[0]
         grown = Grown(self.interpreter, form, taken, True)
-        return self.interpreter.allocate([grown, taken[0].shape[0]])
+        listed = self.interpreter.allocate([grown, taken[0].shape[0]])
+        self.interpreter.aliases.rows_from(listed, self.entries, with_keys=keys)
+        return listed
 
     def state(self) -> tuple[Any, Any]:
         """What changes with the number of entries."""

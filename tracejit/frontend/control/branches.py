@@ -405,7 +405,11 @@ def lifted(interpreter: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
 def with_known_bounds(interpreter: Interpreter, key: Any) -> Any:
     """An index with one number in the place of each union of numbers that is a part of it."""
     if type(key) is tuple:
-        return tuple(with_known_bounds(interpreter, part) for part in key)
+        found = tuple(with_known_bounds(interpreter, part) for part in key)
+        if all(a is b for a, b in zip(found, key, strict=True)):
+            return key
+        interpreter.aliases.follow_one(found, key, "key")
+        return found
     if type(key) is slice:
         parts = (with_known_bounds(interpreter, x) for x in (key.start, key.stop, key.step))
         return slice(*parts)

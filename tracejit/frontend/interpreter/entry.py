@@ -203,7 +203,8 @@ def _flattened(
                 else interpreter.owner_of(x) is None or id(x) in capture.rebuilt
             ),
         )
-        return flatten_result(result, is_local, *places, shared, capture.holds_rows)
+        rows_stay, keys = capture.holds_rows, capture.keys
+        return flatten_result(result, is_local, *places, shared, rows_stay, keys)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

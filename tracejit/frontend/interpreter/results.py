@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,17 +57,21 @@ def flatten_result(
     place_of: Callable[[Any], int | None],
     shared: Container[int] = (),
     rows_stay: bool = False,
+    keys: Iterable[int] = (),
 ) -> tuple[list[Any], TreeDef]:
     """The traced leaves of a result (tracers, sizes, `Given`), and the tree with what is static.
 
     `made` says whether a container was made inside the trace, `outside` whether an object is one
     from outside that may be handed back, `place_of` which leaf of the call it is, if it is known by
-    that, `shared` has the ids of lists that grown ones hold, and `rows_stay` says that lists which
-    are elements of others must not come out. Raises TraceError for any other list, dict, dataclass
-    or object.
+    that, `shared` has the ids of lists that grown ones hold, `rows_stay` says that lists which
+    are elements of others must not come out, and `keys` has the ids of keys of dicts from outside.
+    Raises TraceError for any other list, dict, dataclass or object.
     """
     flattener = _ResultFlattener(made, outside, place_of, rows_stay)
+    flattener.keys.update(keys)
     flattener.count(result)
+    if not flattener.keys.isdisjoint(flattener.occurs):
+        raise TraceError("TJ034", "a tuple that is a key, and is elsewhere", user_line())
     root = flattener.node(result)
     arrays = [x for x in flattener.leaves if isinstance(x, TracedArray)]
     if flattener.holds and (
@@ -110,6 +114,8 @@ class _ResultFlattener(Flattener):
         #: How often each container occurs (by its id), and what those are called that do several
         #: times.
         self.occurs: dict[int, int] = {}
+        #: The ids of the keys of dicts.
+        self.keys: set[int] = set()
         self._numbers: dict[int, int] = {}
 
     def count(self, x: Any) -> None:
@@ -137,6 +143,7 @@ class _ResultFlattener(Flattener):
         if type(x) is list:
             return x
         if type(x) is dict:
+            self.keys |= set(map(id, x))
             return x.values()
         if isinstance(x, StandIn):
             return x.result()[1]

@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import VIEWS, is_plain_dataclass
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.tracer import Tracer
 from tracejit.frontend.tracing.union import Union
@@ -71,6 +72,10 @@ def objects_in(x: Any, is_local: Callable[[Any], bool], tuples: bool = False) ->
                 todo += x.values()
             else:
                 todo += x if type(x) in (list, set) else contents_of(x).values()
+        elif isinstance(x, StandIn):
+            seen.add(id(x))
+            held = contents_of(x).values()
+            todo += (part for part in held if isinstance(part, (list, dict, StandIn)))
         elif is_instance(x) and is_local(x):
             seen.add(id(x))
             todo += contents_of(x).values()
@@ -177,19 +182,37 @@ class Aliases:
         finally:
             self._is_permuting = before
 
-    def row_of(self, owner: Any, row: Any) -> None:
-        """Notes that `row` is what was read from a list that holds its rows by value."""
-        if is_told_apart(row):
-            label = ("row", id(owner))
-            self.hold(owner, (label,))
-            # It may be a row of what `owner` has its rows from.
-            self.add(row, (label, *self.held_by(owner)))
+    def row_of(self, owner: Any, row: Any, *, is_key: bool = False) -> None:
+        """Notes that `row` is what was read from a list that holds its rows by value.
 
-    def rows_from(self, new: Any, *lists: Any) -> None:
-        """Notes that a list holds rows of these, by value."""
+        `is_key`: from the keys of a table, whose entries that list is.
+        """
+        if is_told_apart(row):
+            self.hold(owner, (("row", id(owner)),))
+            # It may be a row of what `owner` has its rows from.
+            self.add(row, self._held_as(owner, is_key))
+
+    def rows_from(self, new: Any, *lists: Any, with_keys: bool = False) -> None:
+        """Notes that a list holds rows of these, by value, and keys where they are of tables."""
         for x in lists:
             self.hold(x, (("row", id(x)),))
-            self.hold(new, self.held_by(x))
+            self.hold(new, self._held_as(x, with_keys))
+
+    def _held_as(self, owner: Any, is_key: bool) -> set[Hashable]:
+        return self.held_by(owner) - (set() if is_key else {("key", id(owner))})
+
+    def key_of(self, owner: Any, key: Any) -> None:
+        """Notes that a table with these entries has a new key, which is then one of their rows.
+
+        One that is a row of the entries otherwise is there twice.
+        """
+        label = ("key", id(owner))
+        for x in objects_in(key, self._is_local, tuples=True):
+            of = self.of(x)
+            if ("row", id(owner)) in of and label not in of:
+                self.hold(owner, (("twice", id(owner)),))
+            self.hold(owner, (label,))
+            self.add(x, (label,))
 
     # Stores --------------------------------------------------------------------------------------
 

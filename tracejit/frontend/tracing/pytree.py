@@ -93,8 +93,12 @@ class Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        by_text = type(value) in (slice, range, float, complex, tuple)
-        self._key = (type(value), repr(value) if by_text else value)
+        key = value
+        if type(value) is tuple:
+            key = tuple(map(Static, value))
+        elif type(value) in (slice, range, float, complex):
+            key = repr(value)
+        self._key = (type(value), key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Static) and self._key == other._key

@@ -1,0 +1,536 @@
+"""Programs that keep tuples in dicts, sets and deques: which tuple it is shows in the results."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from tests.frontend.control.identity_samples import calls
+
+#: Few elements and many, so that loops are unrolled and rolled.
+ARRAYS = tuple((np.array(x),) for x in ([3, 1, 2, 3, 5], [7, 7], [4, 9, 4, 2, 1], [*range(40)]))
+DICTS = ({(1, 2): 3.0, (2, 3): 4.0},), ({(1.0, 2): 3.0, (2, 3): 4.0},), ({(5,): 1.0},)
+D = {(0, 1): 2.0, (1, 2): 3.0}
+
+
+@calls(*ARRAYS)
+def dict_get(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, int(a[i]))
+    return d, d[int(a[0])]
+
+
+@calls(*ARRAYS)
+def deque_get(a: Any) -> Any:
+    q = deque()
+    for i in range(len(a)):
+        q.append((i, int(a[i])))
+    return q, q[1]
+
+
+@calls(*ARRAYS)
+def deque_pop(a: Any) -> Any:
+    q = deque()
+    out = []
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q.append(t)
+        out.append(t)
+    return q, out
+
+
+@calls(*ARRAYS)
+def deque_last(a: Any) -> Any:
+    q = deque()
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q.append(t)
+    return q, t
+
+
+@calls(*ARRAYS)
+def dict_last(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[i] = t
+    return q, t
+
+
+@calls(*ARRAYS)
+def dict_two(a: Any) -> Any:
+    q = {}
+    p = {}
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[int(a[i])] = t
+        p[i] = t
+    return q, p
+
+
+@calls(*ARRAYS)
+def dict_list(a: Any) -> Any:
+    q = {}
+    p = []
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[int(a[i])] = t
+        p.append(t)
+    return q, p
+
+
+@calls(*ARRAYS)
+def key_last(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[t] = i
+    return q, t
+
+
+@calls(*ARRAYS)
+def key_list(a: Any) -> Any:
+    q = {}
+    out = []
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[t] = i
+        out.append(t)
+    return q, out
+
+
+@calls(*ARRAYS)
+def set_last(a: Any) -> Any:
+    q = set()
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q.add(t)
+    return q, t
+
+
+@calls(*ARRAYS)
+def set_list(a: Any) -> Any:
+    q = set()
+    out = []
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        if t not in q:
+            q.add(t)
+            out.append(t)
+    return q, out
+
+
+@calls(*ARRAYS)
+def values_list(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        q[int(a[i])] = (i, i + 1)
+    return q, list(q.values())
+
+
+@calls(*ARRAYS)
+def keys_list(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        q[(i, int(a[i]))] = i
+    return q, list(q.keys())
+
+
+@calls(*ARRAYS)
+def items_best(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        q[int(a[i])] = (i, i + 1)
+    best = None
+    for k, v in q.items():
+        if best is None or k > best[0]:
+            best = v
+    return q, best
+
+
+@calls(*ARRAYS)
+def deque_iter(a: Any) -> Any:
+    q = deque()
+    for i in range(len(a)):
+        q.append((i, int(a[i])))
+    best = (0, 0)
+    for v in q:
+        if v[1] > best[1]:
+            best = v
+    return q, best
+
+
+@calls(*ARRAYS)
+def dict_copy(a: Any) -> Any:
+    q = {}
+    for i in range(len(a)):
+        q[int(a[i])] = (i, i + 1)
+    return q, dict(q)
+
+
+@calls(*ARRAYS)
+def deque_copy(a: Any) -> Any:
+    q = deque()
+    for i in range(len(a)):
+        q.append((i, int(a[i])))
+    return q, list(q)
+
+
+@calls(*ARRAYS)
+def dict_same_key(a: Any) -> Any:
+    t = (int(a[0]), 1)
+    q = {}
+    for i in range(len(a)):
+        q[int(a[i])] = t
+    return q
+
+
+@calls(*ARRAYS)
+def dict_is(a: Any) -> Any:
+    q = {}
+    n = 0
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q[i] = t
+        if q[i] is t:
+            n += 1
+    return n
+
+
+@calls(*ARRAYS)
+def deque_is(a: Any) -> Any:
+    q = deque()
+    n = 0
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        q.append(t)
+        if q[-1] is t:
+            n += 1
+    return n
+
+
+@calls(*ARRAYS)
+def deque_bfs(a: Any) -> Any:
+    q = deque([(0, 0)])
+    seen = {0: (0, 0)}
+    t = (0, 0)
+    while q:
+        t = q.popleft()
+        i, dd = t
+        for j in (2 * i + 1, 2 * i + 2):
+            if j < len(a) and a[j] > 1 and j not in seen:
+                u = (j, dd + 1)
+                seen[j] = u
+                q.append(u)
+    return seen, t
+
+
+@calls(*ARRAYS)
+def deque_rot(a: Any) -> Any:
+    q = deque()
+    for i in range(len(a)):
+        if a[i] > 1:
+            q.append((int(a[i]), i))
+    q.rotate(1)
+    q.append(q[0])
+    return q
+
+
+@calls(*ARRAYS)
+def deque_out(a: Any) -> Any:
+    q = deque()
+    out = []
+    for i in range(len(a)):
+        if a[i] > 1:
+            q.append((int(a[i]), i))
+    while q:
+        out.append(q.popleft())
+    return out
+
+
+@calls(*ARRAYS)
+def deque_union_key(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        k = (i, 1 if a[i] > 2 else 2)
+        d[k] = k
+    return d
+
+
+@calls(*ARRAYS)
+def key_union2(a: Any) -> Any:
+    d = {}
+    j = 0
+    k = (0, 0)
+    for i in range(len(a)):
+        j = 1 if a[i] > 2 else 2.5
+        k = (i, j)
+        d[k] = i
+    return d, k
+
+
+@calls(*ARRAYS)
+def list_key(a: Any) -> Any:
+    d = {}
+    ks = []
+    for i in range(3):
+        k = (i, "x")
+        d[k] = int(a[i % len(a)])
+        ks.append(k)
+    return d, ks
+
+
+@calls(*ARRAYS)
+def list_key2(a: Any) -> Any:
+    d = {}
+    k = (1, "x")
+    d[k] = int(a[0])
+    d[(1, "x")] = 5
+    return d, k
+
+
+@calls(*ARRAYS)
+def popped(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, int(a[i]))
+    t = d.pop(int(a[0]))
+    d[int(a[0]) + 100] = t
+    return d
+
+
+@calls(*ARRAYS)
+def popped2(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, int(a[i]))
+    t = d.pop(int(a[0]))
+    return d, t
+
+
+@calls(*ARRAYS)
+def swapped(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, int(a[i]))
+    x, y = int(a[0]), int(a[-1])
+    d[x], d[y] = d[y], d[x]
+    return d
+
+
+@calls(*ARRAYS)
+def setd(a: Any) -> Any:
+    d = {}
+    out = []
+    for i in range(len(a)):
+        out.append(d.setdefault(int(a[i]), (i, 1)))
+    return out
+
+
+@calls(*ARRAYS)
+def setd2(a: Any) -> Any:
+    d = {}
+    t = (0, 0)
+    for i in range(len(a)):
+        t = d.setdefault(int(a[i]), (i, 1))
+    return d, t
+
+
+@calls(*ARRAYS)
+def got(a: Any) -> Any:
+    d = {}
+    t = (0, 0)
+    for i in range(len(a)):
+        t = d.get(int(a[i]), (i, 1))
+        d[int(a[i])] = t
+    return d
+
+
+@calls(*ARRAYS)
+def updated(a: Any) -> Any:
+    d = {}
+    e = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, 1)
+    e.update(d)
+    return d, e
+
+
+@calls(*ARRAYS)
+def sorted_items(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, 1)
+    return sorted(d.items()), d
+
+
+@calls(*ARRAYS)
+def sorted_vals(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, 1)
+    return sorted(d.values())
+
+
+@calls(*ARRAYS)
+def two_sorted(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, 1)
+    return sorted(d.values()), sorted(d.values(), key=lambda t: -t[0])
+
+
+@calls(*ARRAYS)
+def minval(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        d[int(a[i])] = (i, 1)
+    return min(d.values()), max(d.values()), min(d.values())
+
+
+@calls(*ARRAYS)
+def nested(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        t = (i, 1)
+        d[int(a[i])] = (t, t)
+    return d
+
+
+@calls(*ARRAYS)
+def nested2(a: Any) -> Any:
+    d = {}
+    t = (int(a[0]), 1)
+    for i in range(len(a)):
+        d[int(a[i])] = (t, i)
+    return d
+
+
+@calls(*ARRAYS)
+def set_ops(a: Any) -> Any:
+    s = set()
+    r = set()
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        s.add(t)
+        if a[i] > 2:
+            r.add(t)
+    return s, r
+
+
+@calls(*ARRAYS)
+def comp_dict(a: Any) -> Any:
+    d = {int(v): (int(v), 1) for v in a}
+    return d, d[int(a[0])]
+
+
+@calls(*ARRAYS)
+def comp_set(a: Any) -> Any:
+    ts = [(int(v), i) for i, v in enumerate(a)]
+    return ts, set(ts)
+
+
+@calls(*ARRAYS)
+def comp_deque(a: Any) -> Any:
+    ts = [(int(v), i) for i, v in enumerate(a) if v > 1]
+    return ts, deque(ts)
+
+
+@calls(*ARRAYS)
+def deque_of_deque(a: Any) -> Any:
+    ts = [(int(v), i) for i, v in enumerate(a) if v > 1]
+    q = deque(ts)
+    return q.copy(), q
+
+
+@calls(*ARRAYS)
+def deque_only(a: Any) -> Any:
+    ts = [(int(v), i) for i, v in enumerate(a) if v > 1]
+    return deque(ts)
+
+
+@calls(*ARRAYS)
+def dict_only(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        t = (i, int(a[i]))
+        d[t] = (i, 2)
+    return d
+
+
+@calls(*ARRAYS)
+def dict_count(a: Any) -> Any:
+    d = {}
+    for i in range(len(a)):
+        t = (int(a[i]), int(a[i]) % 2)
+        d[t] = d.get(t, 0) + 1
+    return d
+
+
+@calls(*ARRAYS)
+def prims(a: Any) -> Any:
+    best = {}
+    for i in range(len(a)):
+        k = int(a[i])
+        if k not in best or best[k][0] < i:
+            best[k] = (i, k)
+    return best
+
+
+@calls(*ARRAYS)
+def grid2(a: Any) -> Any:
+    seen = set()
+    q = deque([(0, 0)])
+    seen.add((0, 0))
+    prev = {}
+    while q:
+        c = q.popleft()
+        x, y = c
+        for dx, dy in ((0, 1), (1, 0)):
+            p = (x + dx, y + dy)
+            if p[0] < 4 and p[1] < 4 and a[p[0] % len(a)] > 1 and p not in seen:
+                seen.add(p)
+                prev[p] = c
+                q.append(p)
+    return prev
+
+
+@calls(*ARRAYS)
+def two_dicts(a: Any) -> Any:
+    k = (1, "x")
+    return {k: a[0]}, {k: a[1]}
+
+
+@calls(*ARRAYS)
+def set_key(a: Any) -> Any:
+    k = (1, len(a))
+    return {k}, k
+
+
+@calls(*ARRAYS)
+def glob(a: Any) -> Any:
+    return list(D), a[0]
+
+
+@calls(*ARRAYS)
+def glob2(a: Any) -> Any:
+    return dict.fromkeys(D, a[0])
+
+
+@calls(*DICTS)
+def keys_of_a_dict_given(d: Any) -> Any:
+    return list(d), d
+
+
+@calls(*DICTS)
+def first_key_of_a_dict_given(d: Any) -> Any:
+    for k in d:
+        return k
+
+
+@calls(*DICTS)
+def a_dict_with_the_keys_of_one_given(d: Any) -> Any:
+    return {k: v + 1 for k, v in d.items()}
