@@ -659,6 +659,15 @@ def counts_of_pairs(x):
     found = defaultdict(int)
     for a, b in zip(x[:-1], x[1:], strict=True):
         found[a, b] += 1
+    (a, b), count = max(found.items(), key=lambda item: item[1])
+    return found, a, b, count
+
+
+@case(lambda: [(ints(40, 3),), (ints(99, 3),)], eager="TJ034")
+def the_pair_that_is_a_key(x):
+    found = defaultdict(int)
+    for a, b in zip(x[:-1], x[1:], strict=True):
+        found[a, b] += 1
     return found, max(found.items(), key=lambda item: item[1])
 
 

@@ -658,7 +658,7 @@ def grows_in_a_branch_of_a_while_loop(x):
             out.append((k, float(x[k // 3])))
         elif k % 3 == 1:
             out.append((k, -1.0))
-            out.append((0, 0.0))
+            out.append((-k, 0.0))
         k += 1
     return out
 

@@ -32,6 +32,7 @@ from tracejit.frontend.tracing.grown import (
     element_of,
     fits,
     form_of,
+    holds_objects,
     joined_form,
     leaves_in,
     prefixes,
@@ -376,7 +377,8 @@ class Table(StandIn):
         form: Any = Record(tuple, parts) if len(parts) == 2 else parts[0]
         grown = Grown(self.interpreter, form, taken, True)
         listed = self.interpreter.allocate([grown, taken[0].shape[0]])
-        self.interpreter.aliases.rows_from(listed, self.entries, with_keys=keys)
+        if any(map(holds_objects, parts)):
+            self.interpreter.aliases.rows_from(listed, self.entries, with_keys=keys)
         return listed
 
     def state(self) -> tuple[Any, Any]:
