@@ -19,6 +19,7 @@ PACKAGE = ROOT / "tracejit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
         (
+            "deadlines",
             "late_table",
             "lazy_dataclass",
             "locks",

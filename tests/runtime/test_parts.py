@@ -195,6 +195,7 @@ def test_new_defaults_hold() -> None:
 
 def test_compiles_of_parts_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "_EFFORT", 0.0)
+    monkeypatch.setattr(effort, "_PAID", 0)
     jitted = tracejit.jit(programs.carried)
     for _ in range(4):
         jitted(x(), 4)

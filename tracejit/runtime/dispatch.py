@@ -125,6 +125,8 @@ def left(self: Any, args: Any, kwargs: Any) -> Any:
     printed = leave_run()
     report, function = self._report, self.__tracejit__
     report.bailouts += 1
+    if report.bailouts == len(report.variants) == 1:
+        self._allowance.left_at_once()
     restore = _kept(self, args, kwargs) if self._fallbacks.is_strict else None
     try:
         # What is not to be written twice is written here, by a part, too.
@@ -239,7 +241,7 @@ def _parts(self: Any) -> Any:
             return Jitted(function, self._options.of_part(), part)
 
         function = self.__tracejit__
-        self._part = FunctionParts(function, Root(function, self._report, make))
+        self._part = FunctionParts(function, Root(function, self._report, make, self._allowance))
     return self._part
 
 
@@ -269,7 +271,8 @@ def _compiled(
         raise TraceError("TJ009")
     refresh()
     given = args, kwargs
-    if not (self._allowance.is_left or self._fallbacks.is_strict):
+    is_left = self._allowance.is_left(self._eager_runs.is_inside)
+    if not (is_left or self._fallbacks.is_strict):
         # Not even looked at: that, too, may take longer than the call.
         late = TraceError("TJ012", "they have taken longer than plain calls do")
         known = self._report.fallbacks or [self._fallbacks.add(self._fallbacks.of(late))]
@@ -531,7 +534,7 @@ def _new_variant(
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        compiling = self._allowance.compiling(self._eager_runs.is_inside)
+        compiling = self._allowance.compiling(self._eager_runs.is_inside())
         with holding(self._lock), _parts(self).compiling(), compiling as ended:
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
             ended.append(True)

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
+from types import CodeType, FrameType
 from typing import Any
 
 from tracejit.locks import in_child, short_lock
@@ -73,6 +74,15 @@ class _Depth(threading.local):
     runs = 0
 
 
+def _is_like(a: CodeType, b: CodeType) -> bool:
+    """Whether one may be the other, or made of it."""
+    return a is b or (
+        a.co_firstlineno == b.co_firstlineno
+        and a.co_name == b.co_name
+        and a.co_filename == b.co_filename
+    )
+
+
 class EagerRuns:
     """Eager runs of one decorated function inside each other: `with` it, one begins and ends.
 
@@ -86,10 +96,15 @@ class EagerRuns:
         #: Threads in which runs are deep.
         self._deep: set[int] = set()
 
-    @property
     def is_inside(self) -> bool:
-        """Whether this thread is in a run."""
-        return self._here.runs > 0
+        """Whether this thread is in a plain run of the function, whoever has called it."""
+        if self._here.runs > 0:
+            return True
+        code: CodeType | None = getattr(self._function(), "__code__", None)
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and code is not None and not _is_like(frame.f_code, code):
+            frame = frame.f_back
+        return frame is not None and code is not None
 
     def __enter__(self) -> None:
         self._here.runs += 1

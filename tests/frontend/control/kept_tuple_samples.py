@@ -534,3 +534,56 @@ def first_key_of_a_dict_given(d: Any) -> Any:
 @calls(*DICTS)
 def a_dict_with_the_keys_of_one_given(d: Any) -> Any:
     return {k: v + 1 for k, v in d.items()}
+
+
+@calls(*((t, [1.0]) for t in ((1, 2), (2, 1), (1, 2))))
+def a_tuple_given_as_a_key(t: Any, x: Any) -> Any:
+    return {t: x[0]}, {(1, t): 1}
+
+
+# The order of sets shows where hashes collide --------------------------------------------------
+
+SETS = tuple((np.array(x),) for x in ([-1, -2, 8, 16], [*range(70, 0, -3)], [8, 0, -2, -1, 40, 5]))
+
+
+@calls(*SETS)
+def copy_of_a_set(a: Any) -> Any:
+    s = set()
+    for v in a:
+        s.add(int(v))
+    return set(s), s
+
+
+@calls(*SETS)
+def set_that_begins_with_few(a: Any) -> Any:
+    s = {-1, -2, 33, 1}
+    for v in a:
+        s.add(int(v))
+    return s
+
+
+@calls((-1.0, [5]), (4, [-2, 2, -1, 3, 1]))
+def set_of_a_list_that_has_grown(x: Any, xs: Any) -> Any:
+    if x > x:
+        pass
+    else:
+        xs.extend([*xs])
+    return (set(xs),)
+
+
+# Generators that wait when an exception leaves ---------------------------------------------------
+
+
+def walked(xs: Any, log: Any) -> Any:
+    try:
+        yield from xs
+    finally:
+        log.append(len(xs))
+
+
+@calls(([1, 2], 1.0, []), ([1, 2], -1.0, []), ([1, 2], 1.0, []))
+def raise_beside_a_generator(xs: Any, x: Any, log: Any) -> Any:
+    for v in walked(xs, log):
+        if x > 0:
+            raise KeyError(v)
+    return x

@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 _MISSING: Any = object()
+#: Bytes of a slot of a set, and how many slots a small one has.
+_SLOT, _SLOTS = 16, 8
 
 
 class TracedDict(Table):
@@ -127,6 +129,8 @@ class TracedSet(Table):
     """A set that is a table. Its order is Python's own: it is not known."""
 
     stands_for = set
+    #: Whether its order is that of a set to which the entries were added one after the other.
+    is_in_order = True
 
     def iterated(self) -> Any:
         raise TraceError("TJ022", "the order of a set of numbers of the run", user_line())
@@ -138,6 +142,8 @@ class TracedSet(Table):
     def result(self) -> Any:
         if self.numbers() is not None:
             raise TraceError("TJ022", "the order of a set that elements have left", user_line())
+        if not self.is_in_order:
+            raise TraceError("TJ022", "the order of a set made of another one", user_line())
         return set, (self.held(values=False),)
 
     @traced
@@ -268,9 +274,19 @@ def begun(interpreter: Interpreter, x: Any, site: Any = None) -> Any:
     if forms is None or interpreter.capture.learned.plain_lists:
         return interpreter.allocate(x)
     table = _table(interpreter, type(x), site, forms)
+    if type(x) is set and not _is_made_in_order(x):
+        table.is_in_order = False
     for key in x:
         interpreter.call(table.attribute("put"), key, x[key] if type(x) is dict else None)
     return table
+
+
+def _is_made_in_order(x: set[Any]) -> bool:
+    """Whether one by one, in their order, the elements make a set that is the same inside."""
+    size = sys.getsizeof(x)
+    slots = (size - sys.getsizeof(set())) // _SLOT or _SLOTS
+    places = {hash(v) & (slots - 1) for v in x}
+    return len(places) == len(x) and sys.getsizeof(set(iter(x))) == size
 
 
 def _table(interpreter: Interpreter, cls: type, site: Any, forms: tuple[Form, Form | None]) -> Any:
@@ -283,6 +299,7 @@ def made_of(interpreter: Interpreter, cls: type, items: Any) -> Any:
     """`dict(items)` or `set(items)` of items that are numbers of the run; None for others."""
     if isinstance(items, TracedDict) and cls is dict:
         items = items.items()
+    is_copy = isinstance(items, TracedSet) and cls is set
     if isinstance(items, TracedSet):
         items = items.unordered() if cls is set else items
     by_number = items_of(items)
@@ -300,6 +317,8 @@ def made_of(interpreter: Interpreter, cls: type, items: Any) -> Any:
         _require_forms(forms, cls)
         raise Tabled(site, forms)
     table = _table(interpreter, cls, site, interpreter.capture.learned.tables[site])
+    if is_copy:
+        table.is_in_order = False
     interpreter.call(table.attribute("update"), items)
     return table
 

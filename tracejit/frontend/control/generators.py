@@ -34,6 +34,8 @@ class Generators:
 
     #: What takes the items of the generators that run, innermost last: gives an outcome.
     consumers: list[Callable[[Any], Any]]
+    #: How many blocks of generators that wait end when an exception leaves the program.
+    suspended: int
 
     def generator(self: Any, f: Any) -> Any:
         """`f`, a generator function that the program has just made."""
@@ -80,9 +82,11 @@ class Generators:
             # What is around in the generator is not around what takes its items.
             hidden = self.tries[tries:], self.handling[handling:]
             del self.tries[tries:], self.handling[handling:]
+            self.suspended += len(hidden[0])
             try:
                 outcome = run(value)
             finally:
+                self.suspended -= len(hidden[0])
                 self.tries += hidden[0]
                 self.handling += hidden[1]
             if outcome is not None and hidden[0]:

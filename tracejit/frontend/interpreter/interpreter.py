@@ -145,7 +145,8 @@ class TraceInterpreter(_Control):
         self.following = False
         self.consumers = []
         self.local_generators: dict[int, Any] = {}
-        self.tries, self.blocks, self.handling, self.filters = [], [], [], 0
+        self.tries, self.blocks, self.handling = [], [], []
+        self.filters = self.suspended = 0
 
     # Made inside ---------------------------------------------------------------------------------
 

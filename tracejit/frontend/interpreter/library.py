@@ -79,7 +79,9 @@ def _is_plain(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a function of NumPy takes these arguments, and plain values for its options."""
     own = getattr(inspect.unwrap(f), "__globals__", {})
     try:
-        plain_options(f.__name__, inspect.signature(f).bind(*args, **kwargs).arguments)
+        given = inspect.signature(f).bind(*args, **kwargs).arguments
+        # Elsewhere `k` is the number of a diagonal.
+        plain_options(f.__name__, {o: x for o, x in given.items() if (f, o) != (np.polyint, "k")})
         if dispatcher := own.get(f"_{f.__name__}_dispatcher"):
             inspect.signature(dispatcher).bind(*args, **kwargs)  # It may take less by name.
     except (TypeError, TraceError):

@@ -144,6 +144,8 @@ class _ResultFlattener(Flattener):
             return x
         if type(x) is dict:
             self.keys |= set(map(id, x))
+            if any(isinstance(k, tuple) and self.place_of(k) is not None for k in x):
+                raise TraceError("TJ034", "a tuple from outside that is a key", user_line())
             return x.values()
         if isinstance(x, StandIn):
             return x.result()[1]

@@ -157,8 +157,8 @@ def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """An exception leaves the program: a `raise_error` node. Raises Unreachable."""
     trace = here()
     unknown = isinstance(error, TracedError) and (error.is_linked or not error.is_exact)
-    copies = interpreter.capture.pools
-    if unknown or copies or interpreter.state.is_changed or interpreter.recursions:
+    copies, waits = interpreter.capture.pools, interpreter.suspended > 0
+    if unknown or copies or waits or interpreter.state.is_changed or interpreter.recursions:
         # What is stored so far is stored by the call's repetition.
         fail(trace)
         raise Unreachable

@@ -45,6 +45,7 @@ class Interpreter(Protocol):
     #: The blocks around the present place that exceptions may leave, and who takes items.
     blocks: list[Any]
     consumers: list[Any]
+    suspended: int
     #: The calls that are being traced: for each function, how deep in regions each stands.
     active: dict[CodeType, list[int]]
     #: Whether it runs code of NumPy's own.

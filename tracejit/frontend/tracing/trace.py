@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.deadlines import deadline
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.fixpoints import Fixpoints
@@ -48,8 +49,6 @@ __all__ = [
 _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 #: Files whose frames are no lines of the user's.
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
-#: Seconds of the processor that the trace of one call may take.
-_SECONDS = 6.0
 #: Operations that are recorded for one program, with those of attempts that were given up.
 _LIMIT = 14_000
 #: What is said where there are more.
@@ -115,7 +114,7 @@ class Trace:
         #: Operations recorded so far, whether they are still part of the graph or not.
         self.counter: list[int] = [0] if parent is None else parent.counter
         #: When the trace must end, by the clock of its thread.
-        self.deadline: float = time.thread_time() + _SECONDS if parent is None else parent.deadline
+        self.deadline: float = deadline() if parent is None else parent.deadline
         #: What was done with a line, for the report.
         self.notes: list[Note] = [] if parent is None else parent.notes
         #: Storages made outside this region that it has stored into, with what they held before.

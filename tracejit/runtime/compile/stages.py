@@ -187,7 +187,7 @@ def trace_call(
     start = time.thread_time()
     trace.counter = counter = [0, 0] if counter is None else counter
     if counter[1]:
-        trace.deadline = start + max(3000 - counter[1], 1000) / 1000
+        trace.deadline = min(trace.deadline, start + max(3000 - counter[1], 1000) / 1000)
     trace.builder.sizes += list(specialization.sizes)
     stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():

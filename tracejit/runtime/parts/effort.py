@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from tracejit.deadlines import limited
 
 __all__ = ["Allowance", "Effort", "Spent", "compiled_for", "now"]
 
@@ -24,8 +27,9 @@ _MISSES, _MISS = 16, 200e-6
 _TRIALS, _GAIN = 12, 0.9
 #: Compiles of a function that do not count, where they end well.
 _FREE = 16
-#: Seconds of compiling for a second of plain runs, from a part's second compile on.
-_RATE = 15
+#: Seconds of compiling for a second of plain runs, from a part's second compile on; the same when
+#: all that compiles may take is spent, and what the first compile of a part is taken to need.
+_RATE, _PAID, _FIRST = 15, 1, 0.1
 
 
 class _Compiling(threading.local):
@@ -48,14 +52,19 @@ def compiled_for(seconds: float) -> None:
 
 
 class Effort:
-    """What may be spent on the parts of one function, and is left."""
+    """What may be spent on the parts of one function: what is left by compiles of the whole."""
 
-    def __init__(self) -> None:
-        self.left = _EFFORT
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance, self.spent = allowance, 0.0
+
+    def left(self, spent: Spent) -> float:
+        """Seconds that one more compile of a part may take, as far as that can be kept."""
+        free = _EFFORT - self._allowance.lost - self.spent
+        return max(free, _PAID * spent.seconds - spent.compiling)
 
     def is_left(self, spent: Spent) -> bool:
         """Whether it is enough for one more compile of a part."""
-        return self.left > spent.last / 2
+        return self.left(spent) > (spent.last / 2 or _FIRST)
 
 
 class Allowance:
@@ -67,11 +76,20 @@ class Allowance:
 
     def __init__(self) -> None:
         self._compiles, self._counted, self._plain, self._is_running = 0, 0.0, 0.0, False
+        self._last = 0.0
+        #: Seconds of compiles that have failed, or have made code of no use.
+        self.lost = 0.0
 
-    @property
-    def is_left(self) -> bool:
-        """Whether another kind of call may be compiled now."""
-        return self._counted <= max(_EFFORT, _RATE * self._plain)
+    def is_left(self, is_inside: Callable[[], bool] = bool) -> bool:
+        """Whether another kind of call may be compiled now; `is_inside` asks for plain runs.
+
+        Inside of one, a compile is taken to last as long as the one before.
+        """
+        left = self._left()
+        return left >= self._last or left >= 0 and not is_inside()
+
+    def _left(self) -> float:
+        return max(_EFFORT, _RATE * self._plain) - self._counted
 
     @contextmanager
     def compiling(self, is_inside: bool) -> Iterator[list[bool]]:
@@ -81,16 +99,24 @@ class Allowance:
         """
         start, ended = time.thread_time(), list[bool]()
         try:
-            yield ended
+            with limited(self._left() if is_inside else math.inf):
+                yield ended
         finally:
-            seconds = time.thread_time() - start
+            self._last = time.thread_time() - start
             self._compiles += 1
             if not ended or is_inside or self._compiles > _FREE:
-                self._counted += seconds
+                self._counted += self._last
+            if not ended:
+                self.lost += self._last
+
+    def left_at_once(self) -> None:
+        """The first run of the only code that there is has been left: its compile counts, too."""
+        self._counted += self._last
+        self.lost += self._last
 
     def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs a call plainly, which pays for later compiles where these have taken too long."""
-        if self._is_running or self.is_left:
+        if self._is_running or self.is_left():
             return f(*args, **kwargs)
         self._is_running, start = True, now()
         try:

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from tracejit.frontend.tracing.trace import TOO_LONG
-from tracejit.runtime.parts.effort import Effort
+from tracejit.runtime.parts.effort import Allowance, Effort
 from tracejit.runtime.report.report import Fallback, Report
 
 __all__ = ["Root"]
@@ -20,11 +20,15 @@ class Root:
     """
 
     def __init__(
-        self, function: Any, report: Report, make: Callable[[FunctionType, Any], Any]
+        self,
+        function: Any,
+        report: Report,
+        make: Callable[[FunctionType, Any], Any],
+        allowance: Allowance,
     ) -> None:
         self.report, self.make = report, make
         self.home = (getattr(function, "__module__", None) or "").partition(".")[0]
-        self.effort = Effort()
+        self.effort = Effort(allowance)
         self._guilty: set[tuple[str, int]] = set()
         #: id of a function -> its parts, which keep it alive.
         self.callees: dict[int, Any] = {}

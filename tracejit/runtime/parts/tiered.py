@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
+from tracejit.deadlines import limited
 from tracejit.runtime.parts.effort import Spent, compiled_for, now
 from tracejit.runtime.parts.root import Root
 from tracejit.runtime.report.report import Fallback, Part
@@ -136,10 +137,11 @@ class Tiered:
         self._slow = True
         start = time.thread_time()
         try:
-            yield
+            with limited(self.root.effort.left(self._spent)):
+                yield
         finally:
             seconds = time.thread_time() - start
-            self.root.effort.left -= seconds
+            self.root.effort.spent += seconds
             self._spent.add_compile(seconds)
             compiled_for(seconds)
             if self.compiled.cell_contents is not None:
