@@ -276,6 +276,45 @@ case(
     """,
     "z",
 )
+_PART = """
+    y: f64[n, 2] = slice(x, start=(0, 1), size=(n, 2), step=(1, 1))
+    z: f64[n, 2] = scatter(y, v, k)
+"""
+case(
+    "gather_what_was_scattered",
+    "x: f64[n, 3], v: f64[2], k: i64",
+    _PART + "w: f64[2] = gather(z, k)",
+    "w, z",
+)
+case(
+    "scatter_into_part",
+    "x: f64[n, 3], v: f64[2], k: i64",
+    _PART + "w: f64[n, 3] = update_slice(x, z, start=(0, 1), size=(n, 2), step=(1, 1))",
+    "w",
+)
+case(
+    "scatter_into_part",
+    "x: f64[n, 3, 4], v: f64[2], k: i64",
+    """
+    y: f64[n, 1, 2] = slice(x, start=(0, 1, 0), size=(n, 1, 2), step=(1, 1, 2))
+    a: f64[n, 2] = reshape(y, shape=(n, 2))
+    z: f64[n, 2] = scatter(a, v, k)
+    b: f64[n, 1, 2] = reshape(z, shape=(n, 1, 2))
+    w: f64[n, 3, 4] = update_slice(x, b, start=(0, 1, 0), size=(n, 1, 2), step=(1, 1, 2))
+    """,
+    "w",
+)
+case(
+    "scatter_into_flat",
+    "x: f64[n, 3], v: f64[2]",
+    """
+    k = fill(5, i64[2])
+    y: f64[3*n] = reshape(x, shape=(3*n,))
+    z: f64[3*n] = scatter(y, v, k)
+    w: f64[n, 3] = reshape(z, shape=(n, 3))
+    """,
+    "w",
+)
 for _op, _truth in [("py_equal", "True"), ("py_equal", "False"), ("py_not_equal", "True")]:
     case(
         "compared_with_a_truth",

@@ -125,7 +125,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     env = here().env
     size = unwrap(x.type.size, env)
     count = index.type.size
-    if env.decide(count, "==", 0) or env.decide(x.type.size, "==", 0):
+    # In an array without elements every place is out of range.
+    if env.decide(count, "==", 0) or mode != "raise" and env.decide(x.type.size, "==", 0):
         raise TraceError("TJ004", "np.put at no places", user_line())
     place: Any = reshaped(index, (count,))
     if mode == "wrap":

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attr, GraphBuilder, Node, Value, keep
+from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.ops.array.creation import Constant
@@ -17,7 +17,7 @@ from tracejit.ops.array.shape import Element
 from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 
-__all__ = ["RULES", "Rewriter", "Rule", "rule"]
+__all__ = ["RULES", "Rewriter", "Rule", "rule", "without"]
 
 #: Gives the value that replaces the node's only result, or None where the rule does not apply. One
 #: of another type than the result's is dropped, so a rule need not work out axis orders.
@@ -45,17 +45,21 @@ class Rewriter:
     """Applies the rules to each node as it is rebuilt, and to every node that a rule makes."""
 
     def __init__(self) -> None:
-        self._builder: GraphBuilder
+        self.builder: GraphBuilder
+        #: Nodes that might raise, whose work others do now.
+        self.replaced: set[Node] = set()
+        #: Scatters into arrays that stand for one into a part: that one, with what cuts it out.
+        self.parts: dict[Value, tuple[Node, list[Node]]] = {}
         self._producers: dict[Value, Node] = {}
         self._numbers: dict[Value, Any] = {}
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         """The `emit` of a replay."""
-        self._builder = builder
+        self.builder = builder
         return self._rewrite(node)
 
     def _rewrite(self, node: Node) -> Sequence[Value]:
-        nodes = self._builder.nodes
+        nodes = self.builder.nodes
         for apply in RULES.get(node.op.name, ()):
             mark = len(nodes)
             value = apply(self, node)
@@ -63,7 +67,7 @@ class Rewriter:
                 if value.type == node.outputs[0].type:
                     return (value,)
                 del nodes[mark:]
-        outputs = keep(self._builder, node)
+        outputs = keep(self.builder, node)
         for value in outputs:
             self._producers[value] = nodes[-1]
         return outputs
@@ -77,8 +81,8 @@ class Rewriter:
     def filled(self, number: Any, like: ArrayType | NpScalar) -> Value:
         """A scalar, or an array of the shape of `like` filled with it, of its dtype."""
         scalar = like.dtype.type(number)
-        constant = emit_constant(self._builder, scalar, NpScalar(like.dtype))
-        self._producers[constant] = self._builder.nodes[-1]
+        constant = emit_constant(self.builder, scalar, NpScalar(like.dtype))
+        self._producers[constant] = self.builder.nodes[-1]
         if not isinstance(like, ArrayType):
             return constant
         memory = tuple(like.shape[a] for a in like.order)
@@ -120,3 +124,24 @@ class Rewriter:
                 return None
             return result[()] if isinstance(result, np.ndarray) else result
         return None
+
+
+def without(graph: Graph, nodes: set[Node]) -> Graph:
+    """`graph` without those of `nodes` that nothing reads, though they might raise."""
+    if not nodes:
+        return graph
+    read = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node not in nodes or not read.isdisjoint(node.outputs):
+            kept.append(node)
+            read.update(node.inputs)
+    return Graph(
+        graph.name,
+        graph.sizes,
+        graph.inputs,
+        tuple(reversed(kept)),
+        graph.outputs,
+        graph.results,
+        graph.size_outputs,
+    )

@@ -36,6 +36,7 @@ from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 from tracejit.passes.simplify.index import apart, is_outside
+from tracejit.passes.simplify.rewriter import without
 
 __all__ = ["scalarize"]
 
@@ -64,26 +65,7 @@ def scalarize(graph: Graph) -> Graph:
     """`graph` with single elements read and written as scalars."""
     work = _Scalarizer()
     after = replay(graph, work.emit, region=scalarize)
-    return _without(after, work.replaced) if work.replaced else after
-
-
-def _without(graph: Graph, nodes: set[Node]) -> Graph:
-    """`graph` without those of `nodes` that nothing reads, though they might raise."""
-    read = set(graph.outputs)
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if node not in nodes or not read.isdisjoint(node.outputs):
-            kept.append(node)
-            read.update(node.inputs)
-    return Graph(
-        graph.name,
-        graph.sizes,
-        graph.inputs,
-        tuple(reversed(kept)),
-        graph.outputs,
-        graph.results,
-        graph.size_outputs,
-    )
+    return without(after, work.replaced)
 
 
 class _Scalarizer:

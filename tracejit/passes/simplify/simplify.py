@@ -4,8 +4,8 @@
 
 Each node is looked at once as it is rebuilt, with its operands already simple; what a rule makes
 is looked at in turn. Rules that hold only "nearly", such as x + 0 for floats (-0.0 + 0 is 0.0),
-have no place here. The rules are in `elementwise`, `no_nan`, `index` and
-`python_numbers`.
+have no place here. The rules are in `elementwise`, `no_nan`, `index`,
+`python_numbers` and `scatters`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 import tracejit.passes.simplify.elementwise
 import tracejit.passes.simplify.index
 import tracejit.passes.simplify.no_nan
-import tracejit.passes.simplify.python_numbers  # noqa: F401 - these fill the table of rules
+import tracejit.passes.simplify.python_numbers
+import tracejit.passes.simplify.scatters  # noqa: F401 - these fill the table of rules
 from tracejit.ir.graph import Graph, replay
-from tracejit.passes.simplify.rewriter import Rewriter
+from tracejit.passes.simplify.rewriter import Rewriter, without
 
 __all__ = ["simplify"]
 
 
 def simplify(graph: Graph) -> Graph:
     """`graph` with the rules applied to every node."""
-    return replay(graph, Rewriter().emit, region=simplify)
+    rewriter = Rewriter()
+    return without(replay(graph, rewriter.emit, region=simplify), rewriter.replaced)
