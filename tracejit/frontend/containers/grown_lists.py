@@ -176,7 +176,8 @@ def extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
     def body() -> None:
         interpreter.call(x.append, value)
 
-    interpreter.for_(values, assign, body, None, None, ("value",), (0, (), ()))
+    names = ("value",)
+    interpreter.settled(interpreter.for_(values, assign, body, None, None, names, (0, (), ())))
 
 
 def mapped(interpreter: Interpreter, f: Any, values: Any) -> Items | None:

@@ -55,26 +55,31 @@ def _append_all(interpreter: Interpreter, out: Any, source: Generated, nested: b
         nonlocal item
         item = x
 
-    def body() -> None:
+    def body() -> Any:
         nonlocal begun
         begun |= here() is outside
         names = source.names(item)
         add = functools.partial(_append, interpreter, out, source, names, nested)
         if source.tests:
-            interpreter.if_(source.holds(names), lambda: add(), None, None, (), None)
-        else:
-            add()
+            return interpreter.if_(source.holds(names), lambda: add(), None, None, (), None)
+        return add()
+
+    def loop() -> None:
+        names = ("item",)
+        interpreter.settled(
+            interpreter.for_(source.iterable, assign, body, None, None, names, (0, (), ()))
+        )
 
     outside = here()
     if isinstance(source.iterable, GeneratorCall):
-        interpreter.for_(source.iterable, assign, body, None, None, ("item",), (0, (), ()))
+        loop()
         return
     items = packed_items(interpreter, source.iterable)
     if items is not None:
         source = source._replace(iterable=items)
     if is_long(source.iterable):
         try:
-            interpreter.for_(source.iterable, assign, body, None, None, ("item",), (0, (), ()))
+            loop()
             return
         except Grows:
             raise
@@ -86,7 +91,7 @@ def _append_all(interpreter: Interpreter, out: Any, source: Generated, nested: b
             here().note("unrolled", f"a comprehension: {e.detail or e.code}")
     for x in interpreter.iterate(source.iterable):
         assign(x)
-        body()
+        interpreter.settled(body())
 
 
 def _append(
