@@ -18,6 +18,7 @@ from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.pytree import is_one_key
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Union
 from tracejit.own_attributes import has_own
@@ -275,7 +276,11 @@ def _list_changes(x: Any, before: list[Any], now: list[Any]) -> Iterator[Change]
 
 def _dict_changes(x: Any, before: dict[Any, Any], now: dict[Any, Any]) -> Iterator[Change]:
     kept = [k for k in before if k in now]
-    if [*kept, *(k for k in now if k not in before)] != list(now):
+    again = [k for k in now if k in before]
+    moved = kept != again or again != list(now)[: len(again)]
+    # A tuple is another one where it has come back as a key.
+    moved |= any(a is not b and isinstance(a, tuple) for a, b in zip(kept, again, strict=True))
+    if moved or not all(map(is_one_key, kept, again)):
         yield Change(x, "contents", None, tuple(now.items()))
         return
     for k in before:

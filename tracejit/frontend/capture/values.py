@@ -86,6 +86,7 @@ from tracejit.frontend.tracing.pytree import (
     is_plain_dataclass,
     reference,
     same_object,
+    tuples_in,
 )
 from tracejit.frontend.tracing.tracer import Trace, Tracer, given_dtype, user_line
 from tracejit.library_names import NOTHING, note_name
@@ -509,7 +510,7 @@ class Capture(Captured):
             self.add_containers(part, (*path, (is_name, key)))
 
     def _note_keys(self, x: dict[Any, Any]) -> None:
-        self.keys |= {id(k): k for k in x if isinstance(k, tuple)}
+        self.keys |= {id(part): part for k in x for part in tuples_in(k)}
 
     def _argument(self, x: Any, path: tuple[tuple[bool, Any], ...]) -> Source:
         label = "argument " + "".join(f"[{key!r}]" for _, key in path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -31,10 +32,17 @@ def place_of(a: Any, x: Any, lo: Any, hi: Any, key: Any, is_right: Any) -> Any:
     return lo
 
 
+def _bounds(interpreter: Interpreter, lo: Any, hi: Any) -> tuple[Any, Any]:
+    """The places between which is searched, as Python ints; none is the end."""
+    call = interpreter.call
+    return call(operator.index, lo), None if hi is None else call(operator.index, hi)
+
+
 def _found(is_right: bool) -> Callable[..., Any]:
     def run(
         interpreter: Interpreter, a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None
     ) -> Any:
+        lo, hi = _bounds(interpreter, lo, hi)
         return interpreter.call(place_of, a, x, lo, hi, key, is_right)
 
     return run
@@ -45,6 +53,7 @@ def _inserted(is_right: bool) -> Callable[..., Any]:
         interpreter: Interpreter, a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None
     ) -> None:
         sought = x if key is None else interpreter.call(key, x)
+        lo, hi = _bounds(interpreter, lo, hi)
         place = interpreter.call(place_of, a, sought, lo, hi, key, is_right)
         interpreter.call(interpreter.attribute(a, "insert"), place, x)
 

@@ -27,6 +27,7 @@ from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.pytree import is_one_key, tuples_in
 from tracejit.frontend.tracing.raised import Raised
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
@@ -324,14 +325,20 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recip
         if joined is not None:
             return joined
     if type(x) is set:
-        if a != b:
+        if a != b or not all(map(is_one_key, sorted(a, key=hash), sorted(b, key=hash))):
             raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
         return lambda outs: a
     keys = range(len(a)) if type(x) is list else list(a)
     other = range(len(b)) if type(x) is list else list(b)
-    if list(keys) != list(other) or grown:
+    if list(keys) != list(other) or grown or not all(map(is_one_key, keys, other)):
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
+    if type(x) is dict:
+        # The keys are those of one side, whichever is taken.
+        for one, other in zip(a, b, strict=True):
+            if one is not other:
+                known = phis.interpreter.capture.keys
+                known |= {id(part): part for k in (one, other) for part in tuples_in(k)}
     # What neither side has changed is left alone, however much of it there is.
     recipes = {k: phis.merge(a[k], b[k]) for k in keys if one_side or a[k] is not b[k]}
 

@@ -8,6 +8,7 @@ TraceError TJ002, so that what it would give is never frozen.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import warnings
 from collections.abc import Sequence
@@ -405,6 +406,9 @@ def _call_numpy(
         )
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
+    if kwargs and not kwargs.keys() <= (_keywords(f) or kwargs.keys()):
+        f(*args, **kwargs)  # NumPy says that it takes no such keyword.
+        raise TraceError("TJ002", f"{_name(f)} with {', '.join(kwargs)}=", user_line())
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
@@ -449,6 +453,18 @@ def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return None
     own = type(found) is np.ndarray and found.flags.owndata
     return found if own and found.size <= _SMALL else None
+
+
+@functools.cache
+def _keywords(f: Any) -> frozenset[str] | None:
+    """The names that a function of NumPy takes; None where that is not known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return frozenset(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
 
 
 def _is_no_output(out: Any) -> bool:

@@ -204,7 +204,8 @@ def _flattened(
             ),
         )
         rows_stay, keys = capture.holds_rows, capture.keys
-        return flatten_result(result, is_local, *places, shared, rows_stay, keys)
+        stored = [c.key for c in changes if c.kind == "item" and id(c.key) not in keys]
+        return flatten_result(result, is_local, *places, shared, rows_stay, keys, stored)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

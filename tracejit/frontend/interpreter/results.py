@@ -34,6 +34,7 @@ from tracejit.frontend.tracing.pytree import (
     Shared,
     Static,
     TreeDef,
+    tuples_in,
 )
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
@@ -58,17 +59,21 @@ def flatten_result(
     shared: Container[int] = (),
     rows_stay: bool = False,
     keys: Iterable[int] = (),
+    stored: Iterable[Any] = (),
 ) -> tuple[list[Any], TreeDef]:
     """The traced leaves of a result (tracers, sizes, `Given`), and the tree with what is static.
 
     `made` says whether a container was made inside the trace, `outside` whether an object is one
     from outside that may be handed back, `place_of` which leaf of the call it is, if it is known by
     that, `shared` has the ids of lists that grown ones hold, `rows_stay` says that lists which
-    are elements of others must not come out, and `keys` has the ids of keys of dicts from outside.
+    are elements of others must not come out, `keys` has the ids of tuples in keys of dicts from
+    outside, and `stored` are new keys of these.
     Raises TraceError for any other list, dict, dataclass or object.
     """
     flattener = _ResultFlattener(made, outside, place_of, rows_stay)
     flattener.keys.update(keys)
+    for key in stored:
+        flattener.note_key(key)
     flattener.count(result)
     if not flattener.keys.isdisjoint(flattener.occurs):
         raise TraceError("TJ034", "a tuple that is a key, and is elsewhere", user_line())
@@ -132,6 +137,13 @@ class _ResultFlattener(Flattener):
             for part in parts:
                 self.count(part)
 
+    def note_key(self, key: Any) -> None:
+        """Look at a key of a dict, which each call makes anew."""
+        for part in tuples_in(key):
+            self.keys.add(id(part))
+            if self.place_of(part) is not None:
+                raise TraceError("TJ034", "a tuple from outside that is a key", user_line())
+
     def _parts(self, x: Any) -> Any:
         """What a container holds that is made anew; None for anything else."""
         if isinstance(x, (Tracer, SymInt)):
@@ -143,9 +155,8 @@ class _ResultFlattener(Flattener):
         if type(x) is list:
             return x
         if type(x) is dict:
-            self.keys |= set(map(id, x))
-            if any(isinstance(k, tuple) and self.place_of(k) is not None for k in x):
-                raise TraceError("TJ034", "a tuple from outside that is a key", user_line())
+            for key in x:
+                self.note_key(key)
             return x.values()
         if isinstance(x, StandIn):
             return x.result()[1]

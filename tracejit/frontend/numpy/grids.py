@@ -269,6 +269,8 @@ def block(arrays: Any) -> Any:
         return in_c_order(arrays)
     if not isinstance(arrays, list) or not arrays:
         raise TraceError("TJ004", "np.block of anything but lists", user_line())
+    if any(isinstance(row, tuple) for row in arrays):
+        raise TraceError("TJ004", "np.block of a tuple", user_line())
     nested = [isinstance(row, list) for row in arrays]
     if not any(nested):
         parts = [asarray(x) for x in arrays]

@@ -101,6 +101,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shifts = tuple(shifts) * count if len(shifts) == 1 else shifts
     total: dict[int, Any] = {}
     for k, s in zip(axes, shifts, strict=True):
+        if k in total and not (type(total[k]) is int and type(s) is int):
+            raise TraceError("TJ004", "np.roll of several shifts along one axis", user_line())
         total[k] = total[k] + s if k in total else s
     return in_k_order(_rolled(x, list(total.items())), x)
 
@@ -327,6 +329,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 @handles(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements at indices along one axis, matched with the other axes."""
+    if isinstance(indices, (list, tuple)):
+        raise TraceError("TJ004", "np.take_along_axis at a list of indices", user_line())
     x, index = as_read(arr), asarray(indices)
     if index.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")

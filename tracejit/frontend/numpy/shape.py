@@ -180,6 +180,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
     x = asarray(a)
     if axes is None:
         return reversed_axes(x)
+    if not isinstance(axes, (tuple, list)):
+        axes = (axes,)
     if len(axes) != x.ndim:
         raise ValueError("axes don't match array")
     order = tuple(normalize_axis_index(k, x.ndim) for k in axes)

@@ -207,6 +207,8 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
 @handles(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Store at indices along one axis, matched with the other axes."""
+    if isinstance(indices, (list, tuple)):
+        raise TraceError("TJ004", "np.put_along_axis at a list of indices", user_line())
     x, index = _target(arr, "np.put_along_axis"), asarray(indices)
     if index.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
@@ -274,6 +276,12 @@ class TracedFlat(Items):
 
     def __len__(self) -> int:
         return here().env.concrete(self.array.type.size)
+
+    def __eq__(self, other: object) -> Any:
+        raise TraceError("TJ004", "a comparison of .flat", user_line())
+
+    __ne__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
         flat = _Elements(self.array).flat

@@ -132,7 +132,9 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     if not repeats:
         if len(operands) != ufunc.nin or ufunc.nout != 1:
             raise TraceError("TJ004", f"{name} of {len(operands)} operands", user_line())
-        selected = a[(indices if isinstance(indices, tuple) else (indices,)) + (Ellipsis,)]
+        places = indices if isinstance(indices, tuple) else (indices,)
+        # Of all axes, so that one element is an array, too.
+        selected = a[places if any(k is Ellipsis for k in places) else (*places, Ellipsis)]
         new = lift(call_ufunc(ufunc, (selected, *operands[1:])))
         store_masked(selected, new, True, "unsafe", name)
         return

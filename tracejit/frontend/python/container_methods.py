@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tracejit.frontend.tracing.checks import (
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import is_constant
+from tracejit.frontend.tracing.pytree import VIEWS, is_constant
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here
@@ -33,6 +34,8 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, user_lin
 
 __all__ = ["call_method"]
 
+#: Classes whose items are there before they are asked for.
+_WHOLE = frozenset((list, tuple, dict, set, frozenset, range, str, bytes, *VIEWS))
 _BUILTIN_CLASSES = (bool, bytes, complex, dict, float, int, str)
 
 
@@ -52,6 +55,9 @@ def call_method(
         run = list_edits.METHODS.get(name)
         if run is None:
             raise TraceError("TJ002", f"list.{name} of a list that grows", user_line())
+        if name == "sort" and kwargs.get("key") is not None:
+            with being_sorted(interpreter, owner):
+                return run(interpreter, owner, *args, **kwargs)
         return run(interpreter, owner, *args, **kwargs)
     run = _METHODS.get((type(owner), name))
     if run is not None:
@@ -84,10 +90,26 @@ def _append(interpreter: Interpreter, x: list[Any], value: Any) -> None:
         x.append(value)
 
 
+def each_of(interpreter: Interpreter, items: Any, run: Callable[[Any], Any]) -> None:
+    """Runs `run(item)` for each item, before the next one is asked for."""
+    item: Any = None
+
+    def assign(x: Any) -> None:
+        nonlocal item
+        item = x
+
+    names, info = ("item",), (0, (), ())
+    interpreter.settled(interpreter.for_(items, assign, lambda: run(item), None, None, names, info))
+
+
 def _extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
     interpreter.require_mutable(x)
     if grown_lists.is_long(values):
         grown_lists.extend(interpreter, x, values)
+        return
+    if type(values) not in _WHOLE and not isinstance(values, TracedArray):
+        # What gives the items may look at the list.
+        each_of(interpreter, values, lambda value: interpreter.call(x.append, value))
         return
     values = list(interpreter.iterate(values))  # all items first: they may be its own
     grows(interpreter, x, values)
@@ -224,9 +246,28 @@ def _reverse(interpreter: Interpreter, x: list[Any]) -> None:
     x.reverse()
 
 
+@contextmanager
+def being_sorted(interpreter: Interpreter, x: list[Any]) -> Iterator[None]:
+    """Refuses the list to the functions that compare its elements: it is empty then.
+
+    Raises TraceError where comparing fails, which leaves some elements sorted.
+    """
+    stale, aliases = here().stale, interpreter.aliases
+    stale[id(x)], before, aliases.any_stale = x, aliases.any_stale, True
+    try:
+        yield
+    except TypeError as e:
+        raise TraceError("TJ024", "a list.sort that fails half way", user_line()) from e
+    finally:
+        del stale[id(x)]
+        aliases.any_stale = before
+
+
 def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
     interpreter.require_mutable(x)
-    x[:] = interpreter.call(sorted, x, key=key, reverse=reverse)
+    with being_sorted(interpreter, x):
+        found = interpreter.call(sorted, x.copy(), key=key, reverse=reverse)
+    x[:] = found
 
 
 def _copy(interpreter: Interpreter, x: Any) -> Any:
@@ -266,7 +307,21 @@ def _setdefault(interpreter: Interpreter, x: dict[Any, Any], k: Any, default: An
 def _update(interpreter: Interpreter, x: dict[Any, Any], /, *given: Any, **named: Any) -> None:
     interpreter.require_mutable(x)
     for other in given:
-        x.update(pairs(interpreter, other))
+        if type(other) is dict or isinstance(other, StandIn):
+            x.update(pairs(interpreter, other))
+            continue
+        count = 0
+
+        def store(item: Any) -> None:
+            nonlocal count
+            parts = list(interpreter.iterate(item))
+            if len(parts) != 2:
+                what = f"dictionary update sequence element #{count} has length {len(parts)}"
+                raise ValueError(f"{what}; 2 is required")
+            count += 1
+            interpreter.store_item(parts[1], x, parts[0])
+
+        each_of(interpreter, other, store)
     x.update(named)
 
 
@@ -296,6 +351,10 @@ def _set_change(name: str, each: bool) -> Callable[..., Any]:
         if name == "pop":
             interpreter.ordered(x)
             here().popped[id(x)] = x
+        if name == "update" and not _WHOLE.issuperset(map(type, others)):
+            for other in others:
+                each_of(interpreter, other, lambda value: interpreter.call(x.add, value))
+            return None
         taken = [interpreter.keys(o) if each else interpreter.key(o) for o in others]
         return getattr(x, name)(*taken)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -55,10 +55,12 @@ __all__ = [
     "is_default",
     "is_made",
     "is_namedtuple",
+    "is_one_key",
     "is_plain_dataclass",
     "leaf_names",
     "reference",
     "same_object",
+    "tuples_in",
     "unflatten",
 ]
 
@@ -452,6 +454,19 @@ def _key(key: Any) -> Any:
     if _has_tracer(key):
         raise TraceError("TJ003", "a traced dict key", user_line())
     return Static(key) if _is_constant_key(key) else Identity(key)
+
+
+def is_one_key(a: Any, b: Any) -> bool:
+    """Whether two keys are one, or alike: equal ones may be of two types."""
+    return a is b or _key(a) == _key(b)
+
+
+def tuples_in(key: Any) -> Iterator[Any]:
+    """Yields the tuples in a key, itself included."""
+    if isinstance(key, tuple) and key:
+        yield key
+        for part in key:
+            yield from tuples_in(part)
 
 
 def _has_tracer(key: Any) -> bool:
