@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.frontend.control import kept_tuple_samples, row_samples, tuple_samples
+from tests.frontend.control import item_samples, kept_tuple_samples, row_samples, tuple_samples
 from tests.frontend.control.identity_samples import SAMPLES
 from tests.students.program import difference, observe
 
 #: The modules that add samples.
-_MORE = (kept_tuple_samples, row_samples, tuple_samples)
+_MORE = (item_samples, kept_tuple_samples, row_samples, tuple_samples)
 
 
 @pytest.mark.parametrize(("f", "given"), SAMPLES, ids=[f.__name__ for f, _ in SAMPLES])

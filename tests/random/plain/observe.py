@@ -14,7 +14,7 @@ import itertools
 import re
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,8 @@ class Outcome:
 class Walk:
     """Numbers objects and tells what is in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: frozenset[str] = frozenset()) -> None:
+        self.constants = constants
         self.numbers: dict[int, str] = {}
         self.kept: list[Any] = []
         self.counts = [0, 0]
@@ -85,7 +86,9 @@ class Walk:
         if self.sharing:
             known = self.numbers.get(id(x))
             if isinstance(x, tuple):
-                number = known or (self.remember(x) if x else "")
+                # Equal constants of a file are one object, or not, as its compiler pleases.
+                told = x and repr(x) not in self.constants
+                number = known or (self.remember(x) if told else "")
             else:
                 number = known or self.remember(x)
                 if number in self.told:
@@ -185,9 +188,23 @@ def state(module: types.ModuleType) -> dict[str, Any]:
     return found
 
 
+def _constants(values: Iterable[Any]) -> Iterator[str]:
+    """The texts of all tuples that are constants of code among values, or in functions there."""
+    for x in values:
+        if isinstance(x, tuple):
+            yield repr(x)
+            yield from _constants(x)
+        elif isinstance(x, types.CodeType):
+            yield from _constants(x.co_consts)
+        elif isinstance(x, types.FunctionType):
+            yield from _constants(x.__code__.co_consts)
+        elif isinstance(x, type):
+            yield from _constants(v for v in vars(x).values() if isinstance(v, types.FunctionType))
+
+
 def observe(f: Callable[..., Any], arguments: list[Any], module: types.ModuleType) -> Outcome:
     """Call `f` and tell what there is afterwards."""
-    walk = Walk()
+    walk = Walk(frozenset(_constants(vars(module).values())))
     walk.start(sharing=True)
     walk.text([arguments, *state(module).values()])
     walk.before = False

@@ -302,6 +302,8 @@ def made_of(interpreter: Interpreter, cls: type, items: Any) -> Any:
     is_copy = isinstance(items, TracedSet) and cls is set
     if isinstance(items, TracedSet):
         items = items.unordered() if cls is set else items
+    if isinstance(items, Items):
+        items = interpreter.call(list, items)  # To look at one would run what makes it.
     by_number = items_of(items)
     if interpreter.capture.learned.plain_lists or isinstance(items, range) or by_number is None:
         return None

@@ -1,0 +1,132 @@
+"""Programs in which it matters when items are taken, and what a container is meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.frontend.control.identity_samples import calls
+
+#: Few elements and many, so that loops are unrolled and rolled.
+COUNTS = tuple((np.arange(n),) for n in (3, 45, 3, 60))
+LISTS: Any = (([1, 2, 5],), ([1, 2],), ([4, 1, 9, 2] * 12,))
+KEYS: Any = (({1: 0}, 2), ({1: 0, 2: 5}, 3), ({True: 0}, 1))
+
+
+@calls(*COUNTS)
+def raised_in_a_comprehension(a: Any) -> Any:
+    try:
+        return [10 // (int(v) - 2) for v in a]
+    except ZeroDivisionError:
+        return None
+
+
+def quotient(v: Any) -> Any:
+    try:
+        return 7 // (int(v) - 20)
+    finally:
+        pass
+
+
+@calls(*COUNTS)
+def raised_in_a_helper(a: Any) -> Any:
+    out: list[Any] = []
+    try:
+        out.extend([quotient(v) for v in a if v > 1])
+    except ZeroDivisionError:
+        out.append("raised")
+    return out, sum(x for x in out if x != "raised")
+
+
+@calls(*LISTS)
+def extended_by_what_looks_at_it(xs: Any) -> Any:
+    out = [1]
+    out.extend(out[-1] + v for v in xs)
+    out += (len(out) for v in xs)
+    d = {0: 1}
+    d.update((v, len(d)) for v in xs)
+    s = {1}
+    s.update(len(s) + v for v in xs)
+    return out, d, sorted(s)
+
+
+def small(v: Any) -> Any:
+    if v > 3:
+        raise KeyError(v)
+    return v
+
+
+@calls(*((xs, [0]) for (xs,) in LISTS))
+def extended_as_far_as_it_goes(xs: Any, out: Any) -> Any:
+    out.extend(map(small, xs))
+    return out
+
+
+@calls(({}, 1), ({5: 1}, 2))
+def updated_as_far_as_it_goes(d: Any, x: Any) -> Any:
+    try:
+        d.update([(1, x), (2,)])
+    except ValueError as e:
+        return d, str(e)
+    return d
+
+
+@calls(*LISTS)
+def sorted_by_a_key_that_looks(xs: Any) -> Any:
+    seen = []
+
+    def key(v: Any) -> Any:
+        seen.append(len(xs))
+        return -v
+
+    xs.sort(key=key)
+    return xs, seen
+
+
+@calls((5,), (7,))
+def sort_that_fails_half_way(n: Any) -> Any:
+    h = [3, 1, 2, "x", n, 0]
+    try:
+        h.sort()
+    except TypeError:
+        pass
+    return h
+
+
+@calls(*KEYS)
+def key_of_another_type(d: Any, a: Any) -> Any:
+    v = d.pop(1)
+    d[True] = v + a
+    return list(map(str, d))
+
+
+@calls(*COUNTS)
+def keys_of_other_types_on_two_sides(a: Any) -> Any:
+    d: dict[Any, int] = {}
+    e = {(1, 2): 1}
+    if a.sum() > 5:
+        d[1] = 1
+        e[(1.0, 2)] = e.pop((1, 2))
+    else:
+        d[True] = 1
+    return d, e
+
+
+TURNS = [0]
+
+
+def counted() -> int:
+    TURNS[0] += 1
+    return TURNS[0]
+
+
+def turned(v: Any) -> int:
+    return counted() + v
+
+
+@calls((3,), (2,), (30,))
+def made_once(n: Any) -> Any:
+    TURNS[0] = 0
+    found = set(map(turned, range(n)))
+    return sorted(found), TURNS[0]
