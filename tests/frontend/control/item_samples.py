@@ -130,3 +130,25 @@ def made_once(n: Any) -> Any:
     TURNS[0] = 0
     found = set(map(turned, range(n)))
     return sorted(found), TURNS[0]
+
+
+@calls((5,), (7,))
+def largest_of_what_is_left(n: Any) -> Any:
+    items = iter([1, 2, "x", n])
+    try:
+        found = max(items)
+    except TypeError:
+        found = None
+    return found, list(items)
+
+
+@calls((1.0,), (2.0,))
+def pairs_of_wrong_lengths(x: Any) -> Any:
+    said = []
+    for pairs in [(x, 1), (x,)], [(x, 1), (x, 2, 3)]:
+        try:
+            for a, b in pairs:
+                said.append(a + b)
+        except ValueError as e:
+            said.append(str(e))
+    return said

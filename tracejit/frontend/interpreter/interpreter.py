@@ -8,6 +8,7 @@ ever frozen.
 from __future__ import annotations
 
 import enum
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -357,10 +358,13 @@ class TraceInterpreter(_Control):
     def _matched(self, item: Any, pattern: Any) -> Any:
         if pattern is None:
             return item
-        parts = list(self.iterate(item))
-        if len(parts) != len(pattern):
-            few = len(parts) < len(pattern)
-            raise ValueError("not enough values to unpack" if few else "too many values to unpack")
+        # Python asks for one item more than it wants.
+        parts = list(itertools.islice(self.iterate(item), len(pattern) + 1))
+        if len(parts) < len(pattern):
+            found = f"expected {len(pattern)}, got {len(parts)}"
+            raise ValueError(f"not enough values to unpack ({found})")
+        if len(parts) > len(pattern):
+            raise ValueError(f"too many values to unpack (expected {len(pattern)})")
         return [self._matched(v, p) for v, p in zip(parts, pattern, strict=True)]
 
     def unpack(self, x: Any) -> Any:

@@ -221,7 +221,9 @@ def _array(a: Any, dtype: Any, copy: bool, order: Any) -> TracedArray:
             # What is made of a list is in C order; NumPy casts in no other than K.
             made = "K" if isinstance(a, TracedArray) else "C"
         return out if out.ndim < 2 else copied(out, made, a)
-    return copied(out, order) if copy else laid_out_as(out, order)
+    if copy:
+        return copied(out, order)
+    return out if order in ("K", "A") else laid_out_as(out, order)
 
 
 @handles(np.ascontiguousarray, creates=True)

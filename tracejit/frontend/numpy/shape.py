@@ -180,7 +180,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     x = asarray(a)
     if axes is None:
         return reversed_axes(x)
-    if not isinstance(axes, (tuple, list)):
+    if isinstance(axes, (int, np.integer)):
         axes = (axes,)
     if len(axes) != x.ndim:
         raise ValueError("axes don't match array")

@@ -146,17 +146,28 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
             return _OVER[f](interpreter, over, key=key, **kwargs)
         if is_long:
             return fold(interpreter, items, interpreter.item(items, 0), better)
-        values = list(interpreter.iterate(items))
-        if not values:
+        # Each item is compared before the next one is made.
+        rest = interpreter.iterate(items)
+        first = next(rest, _REQUIRED)
+        if first is _REQUIRED:
             return f((), **kwargs)
         if key is not None:
-            first = interpreter.call(key, values[0]), values[0]
-            return functools.reduce(ranked, values[1:], first)[1]
-        if not any(map(_is_traced, values)):
-            require_plain(values, f"{f.__name__}()")
-        return functools.reduce(better, values)
+            return functools.reduce(ranked, rest, (interpreter.call(key, first), first))[1]
+        return functools.reduce(better, _until_traced(first, rest, f"{f.__name__}()"), first)
 
     return run
+
+
+def _until_traced(first: Any, rest: Iterator[Any], what: str) -> Iterator[Any]:
+    """Yields the rest. Raises TraceError for objects, as long as all before are known."""
+    plain = not _is_traced(first)
+    if plain:
+        require_plain([first], what)
+    for item in rest:
+        plain = plain and not _is_traced(item)
+        if plain:
+            require_plain([item], what)
+        yield item
 
 
 def _any_or_all(answer: bool) -> Callable[..., Any]:

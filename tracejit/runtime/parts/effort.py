@@ -76,7 +76,7 @@ class Allowance:
 
     def __init__(self) -> None:
         self._compiles, self._counted, self._plain, self._is_running = 0, 0.0, 0.0, False
-        self._last = 0.0
+        self._last = self._in_vain = 0.0
         #: Seconds of compiles that have failed, or have made code of no use.
         self.lost = 0.0
 
@@ -86,7 +86,7 @@ class Allowance:
         Inside of one, a compile is taken to last as long as the one before.
         """
         left = self._left()
-        return left >= self._last or left >= 0 and not is_inside()
+        return left - self._in_vain >= self._last or left >= 0 and not is_inside()
 
     def _left(self) -> float:
         return max(_EFFORT, _RATE * self._plain) - self._counted
@@ -110,8 +110,11 @@ class Allowance:
                 self.lost += self._last
 
     def left_at_once(self) -> None:
-        """The first run of the only code that there is has been left: its compile counts, too."""
-        self._counted += self._last
+        """The first run of the only code that there is has been left.
+
+        Compiles inside plain runs, and those of parts, have that much less.
+        """
+        self._in_vain += self._last
         self.lost += self._last
 
     def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
