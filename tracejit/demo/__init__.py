@@ -177,7 +177,8 @@ def write(out: Path, picture: Any, outcomes: Sequence[Outcome]) -> Path:
     pictures = (("before", picture), ("after", photo.result), ("difference", difference))
     for name, pixels in pictures:
         data.write_png(out / f"{name}.png", pixels)
-    photo.compiled.view().save(out / "code.html")
+    # A process that was answered from disk has no compile to show.
+    photo.compiled.view(*photo.program.arguments).save(out / "code.html")
     files = [(name, out / f"{name}.png") for name, _ in pictures]
     times = [(o.program.name, o.numpy, o.seconds) for o in outcomes]
     found = out / "demo.html"
