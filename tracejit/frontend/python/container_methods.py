@@ -252,15 +252,14 @@ def being_sorted(interpreter: Interpreter, x: list[Any]) -> Iterator[None]:
 
     Raises TraceError where comparing fails, which leaves some elements sorted.
     """
-    stale, aliases = here().stale, interpreter.aliases
-    stale[id(x)], before, aliases.any_stale = x, aliases.any_stale, True
+    stale = here().stale
+    stale[id(x)], interpreter.aliases.any_stale = x, True
     try:
         yield
     except TypeError as e:
         raise TraceError("TJ024", "a list.sort that fails half way", user_line()) from e
     finally:
         del stale[id(x)]
-        aliases.any_stale = before
 
 
 def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:

@@ -9,7 +9,7 @@ from tracejit.ops.array.items import WriteItem
 from tracejit.ops.python.conversion import ToNpScalar
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
-__all__ = ["apart", "is_outside"]
+__all__ = ["apart", "is_outside", "is_positive"]
 
 
 def _shape(value: Value) -> tuple[Dim, ...]:
@@ -157,7 +157,7 @@ def _axis_apart(one: Extent, other: Extent) -> bool:
     if one[0] is None or other[0] is None:
         return False
     (first, last), (low, high) = _span(one[0], *one[1:]), _span(other[0], *other[1:])
-    return _is_positive(first - high) or _is_positive(low - last)
+    return is_positive(first - high) or is_positive(low - last)
 
 
 def is_outside(place: Dim, write: Node, axis: int) -> bool:
@@ -171,7 +171,7 @@ def _span(start: Dim, size: Dim, step: int) -> tuple[Dim, Dim]:
     return (start, end) if step > 0 else (end, start)
 
 
-def _is_positive(d: Dim) -> bool:
+def is_positive(d: Dim) -> bool:
     low = bounds(d, {})[0]
     return low is not None and low > 0
 

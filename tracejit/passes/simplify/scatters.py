@@ -17,6 +17,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.passes.simplify.fold import emit_constant
+from tracejit.passes.simplify.index import is_positive
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
 __all__: list[str] = []
@@ -172,6 +173,8 @@ class _Places:
         while self._is_row(x, last - 1, len(shape) - _array(x).ndim + last - 1):
             last -= 1
         shape = shape[: len(shape) - _array(x).ndim + last]
+        if self.scatter.attrs.get("checked", True) and not all(map(is_positive, shape)):
+            return None  # An index out of range is an error where nothing is stored, too.
         indices = [self._index(axis, shape) for axis in range(last)]
         attrs: dict[str, Attr] = dict(self.scatter.attrs)
         if not self.leading:
