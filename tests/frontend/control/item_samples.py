@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,77 @@ def pairs_of_wrong_lengths(x: Any) -> Any:
         except ValueError as e:
             said.append(str(e))
     return said
+
+
+# What is drawn, and no more -----------------------------------------------------------------------
+
+
+def one_by_one(a: Any, log: Any) -> Any:
+    for v in a:
+        log.append(int(v))
+        yield v
+    log.append("end")
+
+
+@calls(*((np.arange(n), []) for n in (5, 2, 1, 3, 40)))
+def unpacked_generator(a: Any, log: Any) -> Any:
+    try:
+        x, y = one_by_one(a, log)
+    except ValueError as e:
+        return str(e)
+    return x + y
+
+
+@calls((5.0, []), (2.0, []))
+def one_item_more(x: Any, log: Any) -> Any:
+    try:
+        a, b = one_by_one([x, 2, 3], log)
+    except ValueError as e:
+        return str(e)
+    return a + b
+
+
+@calls(([3, 1, 2, 3, 5],), ([3, 1, 2, 3, 1],), ([7],), ([1],))
+def key_that_raises(a: Any) -> Any:
+    def key(v: Any) -> Any:
+        if v > 3:
+            raise KeyError(v)
+        return -v
+
+    values = [int(v) for v in np.array(a)]
+    found: Any = None
+    try:
+        found = sorted(values, key=key)
+        values.sort(key=key)
+    except KeyError as e:
+        found = e.args
+    return found, values
+
+
+def changing(q: Any, change: Any) -> Any:
+    seen = []
+    try:
+        for v in q:
+            seen.append(v)
+            change(q)
+    except RuntimeError as e:
+        return str(e), seen, list(q)
+    return None, seen, list(q)
+
+
+@calls((5,), (6,))
+def deque_changed_and_changed_back(n: Any) -> Any:
+    return (
+        changing(deque([n, 2]), lambda q: (q.append(1), q.pop())),
+        changing(deque([n, 2]), lambda q: (q.appendleft(1), q.popleft())),
+        changing(deque([n, 2]), lambda q: q.rotate(2)),
+        changing(deque([n]), lambda q: q.rotate(1)),
+    )
+
+
+@calls((5,), (6,))
+def deque_that_only_looks_changed(n: Any) -> Any:
+    return (
+        changing(deque([n, 2]), lambda q: q.extend([])),
+        changing(deque([n, 2]), lambda q: q.__setitem__(0, 7)),
+    )

@@ -587,3 +587,72 @@ def raise_beside_a_generator(xs: Any, x: Any, log: Any) -> Any:
         if x > 0:
             raise KeyError(v)
     return x
+
+
+# Tuples from outside of a loop, rows of several kinds, and parts of rows and keys -----------------
+
+
+@calls(*ARRAYS)
+def bound_in_a_loop(a: Any) -> Any:
+    u = (int(a[0]), 0)
+    t = None
+    for _ in a:
+        t = u
+    return u, t
+
+
+@calls(*ARRAYS)
+def bound_in_a_loop_now_and_then(a: Any) -> Any:
+    u = (int(a[0]), 0)
+    held = [u, 2]
+    t = (0, 0)
+    for v in a:
+        if v > 2:
+            t = held[0]
+    return u, t
+
+
+@calls(*ARRAYS)
+def part_of_a_row_and_of_its_part(a: Any) -> Any:
+    out = []
+    for v in a:
+        p = (int(v), 2)
+        out.append((p, (p, 1)))
+    return out
+
+
+@calls(*ARRAYS)
+def part_of_two_keys(a: Any) -> Any:
+    d = {}
+    for v in a:
+        p = (int(v), 2)
+        d[(p, 1)] = 0
+        d[(p, 2)] = 0
+    return d
+
+
+@calls(*ARRAYS)
+def part_of_a_key_twice(a: Any) -> Any:
+    s = set()
+    for v in a:
+        p = (int(v), 2)
+        s.add((p, p))
+    return s
+
+
+@calls((5, 2.0), (5, 0.0), (6, 1.0))
+def row_of_a_list_of_two_kinds(n: Any, x: Any) -> Any:
+    rows = [(n,)]
+    if not x:
+        rows.insert(0, (1, 2))
+    return max(rows), rows
+
+
+@calls(([2.5],), ([0.0],), ([1.5],))
+def key_that_is_a_row(a: Any) -> Any:
+    n = int(a[0])
+    rows = [(n,)]
+    d = {rows[0]: 0}
+    if a[0]:
+        rows.append(1)
+    return rows, d

@@ -105,7 +105,8 @@ class PlainInterpreter:
     delete_item = staticmethod(operator.delitem)
     delete_attribute = staticmethod(delattr)
     call = staticmethod(lambda f, *args, **kwargs: f(*args, **kwargs))
-    allocate = key = mapping = unpack = truth = staticmethod(lambda x: x)
+    allocate = key = mapping = truth = staticmethod(lambda x: x)
+    unpack = staticmethod(lambda x, wanted: x)
 
     def __init__(self, f: FunctionType) -> None:
         self.f = f

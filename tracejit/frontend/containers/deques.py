@@ -10,7 +10,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers.grown_lists import holds_or_raises
-from tracejit.frontend.containers.traced import traced
+from tracejit.frontend.containers.traced import direct, traced
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.standins import StandIn
@@ -111,7 +111,8 @@ class TracedDeque(StandIn):
 
     @traced
     def rotate(self, n: Any = 1) -> None:
-        if len(self) > 0:
+        if len(self) > 1:
+            _turn(self)
             for _ in range(n % len(self)):
                 self.appendleft(self.pop())
 
@@ -155,6 +156,12 @@ class TracedDeque(StandIn):
         return self.back[self.back_start + k - before]
 
 
+@direct
+def _turn(x: TracedDeque) -> None:
+    """Note a change, even where the elements come to stand as before."""
+    x.interpreter.will_remove(x.back)
+
+
 class _DequeItems(Items):
     once = False
 
@@ -167,10 +174,12 @@ class _DequeItems(Items):
         return self.interpreter.call(self.deque.attribute("__len__"))
 
     def _state(self) -> tuple[Any, ...]:
-        """What changes with any change of the deque's length."""
+        """What changes with any append and pop."""
         x = self.deque
-        sizes = (self.interpreter.call(len, v) for v in (x.front, x.back))
-        return *sizes, x.front_start, x.back_start
+        lists = x.front, x.back
+        sizes = (self.interpreter.call(len, v) for v in lists)
+        removals = (self.interpreter.removals.get(id(v), 0) for v in lists)
+        return *sizes, *removals, x.front_start, x.back_start
 
     def item(self, k: Any) -> Any:
         self.seen = self._state()

@@ -261,8 +261,9 @@ class Mapped(Items):
 
 def in_order(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> Any:
     """`sorted(x, key=key, reverse=reverse)`."""
-    trace = here()
-    arrays = [wrap(trace, a.copy().value()) for a in ordered(interpreter, x, key, reverse)]
+    # The key may leave the block around, and what follows is in another trace.
+    found = ordered(interpreter, x, key, reverse)
+    arrays = [wrap(here(), a.copy().value()) for a in found]
     return _made(interpreter, x[0].form, arrays, x)
 
 

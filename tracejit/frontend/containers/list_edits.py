@@ -52,7 +52,7 @@ def _from_start(interpreter: Interpreter, k: Any, length: Any) -> Any:
 
 def pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
     """`x.pop(k)`."""
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     grown_lists.require(
         interpreter, binary_operator(operator.gt, grown_lists.number(size_of(x)), 0)
     )
@@ -74,7 +74,7 @@ def _close(x: list[Any], first: Any, end: Any) -> None:
 
 def delete(interpreter: Interpreter, x: list[Any], key: Any) -> None:
     """`del x[key]`."""
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     if type(key) is not slice:
         pop(interpreter, x, key)
         return

@@ -8,12 +8,12 @@ named for the first of these ways.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.regions import Side
-from tracejit.frontend.tracing.aliases import has_identity
+from tracejit.frontend.tracing.aliases import has_identity, objects_in
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -30,16 +30,28 @@ def note_ends(loop: Any, side: Side) -> None:
     """Finds the labels of all objects that an iteration has made and leaves in names, containers
     and objects. Raises TraceError for one that holds itself."""
     live = [name for name in loop.carries if name in loop.at_head or name in loop.after]
-    note_left(loop.interpreter, side, id(loop.nested), {name: side.names[name] for name in live})
+    begun = [*loop.start.values(), *loop.names.read()]
+    left = {name: side.names[name] for name in live}
+    note_left(loop.interpreter, side, id(loop.nested), left, begun)
 
 
-def note_left(interpreter: Interpreter, side: Side, key: Hashable, left: dict[str, Any]) -> None:
+def note_left(
+    interpreter: Interpreter,
+    side: Side,
+    key: Hashable,
+    left: dict[str, Any],
+    begun: Sequence[Any] = (),
+) -> None:
     """Finds the labels of all objects that a region has made and leaves in `left` and in what it
-    has changed; `key` tells the region from others. Raises TraceError for one that holds itself."""
+    has changed; `key` tells the region from others, `begun` is what it begins with. Raises
+    TraceError for one that holds itself."""
     aliases = interpreter.aliases
     ends: dict[int, list[Any]] = {}
     for way, x in _ways(interpreter, side, left):
         ends.setdefault(id(x), [x, way, 0])[2] += 1
+    if any(isinstance(x, tuple) for x, _, _ in ends.values()):
+        before = (y for x in begun for y in objects_in(x, lambda x: False, tuples=True))
+        side.tuples = {id(x): x for x in before if isinstance(x, tuple)}
     #: label -> the first way to an object that has it, or holds one that has it.
     first: dict[Hashable, Hashable] = {}
     several: set[Hashable] = set()
@@ -72,7 +84,7 @@ def _outer(interpreter: Interpreter, side: Side, x: Any) -> tuple[set[Any], set[
         )
 
     own = set(filter(stays, aliases.of(x)))
-    if isinstance(x, tuple) and interpreter.capture.is_given(x):
+    if isinstance(x, tuple) and not _is_inside(interpreter, side, x):
         own.add(("given", id(x)))
         aliases.link(("given", id(x)), x)
     return own, set(filter(stays, aliases.held_by(x)))
@@ -80,7 +92,7 @@ def _outer(interpreter: Interpreter, side: Side, x: Any) -> tuple[set[Any], set[
 
 def _is_inside(interpreter: Interpreter, side: Side, x: Any) -> bool:
     if isinstance(x, tuple):
-        return not interpreter.capture.is_given(x)
+        return id(x) not in side.tuples and not interpreter.capture.is_given(x)
     made = interpreter.owner_of(x)
     return made is not None and side.region.encloses(made)
 

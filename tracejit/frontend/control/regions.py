@@ -7,7 +7,7 @@ Names, memory and containers are as before afterwards; what the region left in t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from types import CellType
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ class Names:
             if f is not None:
                 cells.update(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         self.cells = {name: cells[name] for name in names if name in cells}
+        self._others = [cell for name, cell in cells.items() if name not in self.cells]
         #: Tells apart the statements whose names these are.
         self.statement = next((f.__code__ for f in functions if f is not None), None)
         trace = current_trace()
@@ -61,6 +62,12 @@ class Names:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.cells)
+
+    def read(self) -> Iterator[Any]:
+        """What other names of the functions hold."""
+        for cell in self._others:
+            with suppress(ValueError):
+                yield cell.cell_contents
 
     def get(self, name: str) -> Any:
         """What a name holds, or UNBOUND."""
@@ -103,6 +110,8 @@ class Side:
     changed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     #: Of a loop's body, by the id of an object at its end: labels that hold in each iteration.
     labels: dict[int, tuple[set[Any], set[Any]]] = field(default_factory=dict)
+    #: Tuples that a loop's body has from outside, by id.
+    tuples: dict[int, Any] = field(default_factory=dict)
     #: Sizes that only exist inside it.
     own_sizes: tuple[str, ...] = ()
 

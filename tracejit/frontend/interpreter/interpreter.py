@@ -209,7 +209,7 @@ class TraceInterpreter(_Control):
         self.will_mutate(x)
 
     def will_remove(self, x: Any) -> None:
-        """As `require_mutable`, for a change that may take something out of a dict or set."""
+        """As `require_mutable`, for a change that may take something out of `x`."""
         self.require_mutable(x)
         self.removals[id(x)] = self.removals.get(id(x), 0) + 1
 
@@ -367,11 +367,14 @@ class TraceInterpreter(_Control):
             raise ValueError(f"too many values to unpack (expected {len(pattern)})")
         return [self._matched(v, p) for v, p in zip(parts, pattern, strict=True)]
 
-    def unpack(self, x: Any) -> Any:
-        """`x`, which Python is about to unpack."""
+    def unpack(self, x: Any, wanted: int | None) -> Any:
+        """`x`, which Python is about to unpack: as `wanted` items, or as any number of them."""
         self.aliases.require_current(x)
         if isinstance(x, GeneratorCall):
-            return self.collected(x)
+            items = self.collected(x)
+            if wanted is not None and len(items) > wanted:
+                raise TraceError("TJ023", "a generator with more items than names", user_line())
+            return items
         return x if type(x) in (tuple, list) and not is_grown(x) else self.iterate(x)
 
     def mapping(self, x: Any) -> dict[Any, Any]:

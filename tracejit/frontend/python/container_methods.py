@@ -145,7 +145,7 @@ def _move_last(x: Any, k: Any) -> None:
 
 
 def _list_pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
-    interpreter.require_mutable(x)
+    interpreter.will_remove(x)
     require_index(k)
     if isinstance(k, (TracedScalar, SymInt)):
         return interpreter.call(_pop_moving, x, interpreter.call(operator.index, k))

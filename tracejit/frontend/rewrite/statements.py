@@ -38,7 +38,9 @@ class Statements(Expressions):
             return [self.statement(self.hook("store_item", value, *place))]
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise self.refuse(target, spell(target))
-        unpacked = self.hook("unpack", value)
+        starred = any(isinstance(e, ast.Starred) for e in target.elts)
+        wanted = self.constant(None if starred else len(target.elts))
+        unpacked = self.hook("unpack", value, wanted)
         if all(isinstance(_unstarred(e), ast.Name) for e in target.elts):
             names = [_unstarred(e).id for e in target.elts]
             return self.unpacked(target.elts, names, unpacked)

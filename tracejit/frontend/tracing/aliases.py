@@ -69,7 +69,7 @@ def objects_in(x: Any, is_local: Callable[[Any], bool], tuples: bool = False) ->
             if is_grown(x):
                 continue
             if type(x) is dict:
-                todo += x.values()
+                todo += (*x.values(), *x) if tuples else x.values()
             else:
                 todo += x if type(x) in (list, set) else contents_of(x).values()
         elif isinstance(x, StandIn):
@@ -85,6 +85,21 @@ def viewed(view: Any) -> dict[Any, Any]:
     """The dict that a view shows: its mapping proxy refers to nothing else."""
     (held,) = gc.get_referents(view.mapping)
     return cast("dict[Any, Any]", held)
+
+
+def _holds_twice(x: Any) -> bool:
+    """Whether a tuple holds an object in two places, at any depth of tuples."""
+    seen: set[int] = set()
+    todo = list(x) if isinstance(x, tuple) else []
+    while todo:
+        x = todo.pop()
+        if not is_told_apart(x):
+            continue
+        if id(x) in seen:
+            return True
+        seen.add(id(x))
+        todo += x if isinstance(x, tuple) else ()
+    return False
 
 
 class Aliases:
@@ -161,9 +176,7 @@ class Aliases:
         label = ("row", id(owner))
         seen: set[int] = set()
         for row in rows:
-            parts = row if isinstance(row, tuple) else ()
-            told = [id(x) for x in parts if is_told_apart(x)]
-            if len(set(told)) < len(told):
+            if _holds_twice(row):
                 self.hold(owner, (("twice", id(owner)),))
             for x in objects_in(row, self._is_local, tuples=True):
                 is_there = id(x) in seen if is_all else label in self.of(x)
@@ -187,7 +200,10 @@ class Aliases:
 
         `is_key`: from the keys of a table, whose entries that list is.
         """
-        if is_told_apart(row):
+        if isinstance(row, Union):
+            self.row_of(owner, row.first, is_key=is_key)
+            self.row_of(owner, row.second, is_key=is_key)
+        elif is_told_apart(row):
             self.hold(owner, (("row", id(owner)),))
             # It may be a row of what `owner` has its rows from.
             self.add(row, self._held_as(owner, is_key))
@@ -207,9 +223,12 @@ class Aliases:
         One that is a row of the entries otherwise is there twice.
         """
         label = ("key", id(owner))
+        if label in self.of(key):
+            return
+        if _holds_twice(key):
+            self.hold(owner, (("twice", id(owner)),))
         for x in objects_in(key, self._is_local, tuples=True):
-            of = self.of(x)
-            if ("row", id(owner)) in of and label not in of:
+            if not self.of(x).isdisjoint((label, ("row", id(owner)))):
                 self.hold(owner, (("twice", id(owner)),))
             self.hold(owner, (label,))
             self.add(x, (label,))

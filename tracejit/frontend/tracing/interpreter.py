@@ -73,7 +73,7 @@ class Interpreter(Protocol):
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
 
     def will_remove(self, x: Any) -> None:
-        """As `require_mutable`, for a change that may take something out of a dict or set."""
+        """As `require_mutable`, for a change that may take something out of `x`."""
 
     def will_mutate(self, x: Any) -> None:
         """Note that `x`, made inside, changes next."""
