@@ -656,3 +656,41 @@ def key_that_is_a_row(a: Any) -> Any:
     if a[0]:
         rows.append(1)
     return rows, d
+
+
+# Keys that calls store into dicts from outside ----------------------------------------------------
+
+
+def keys_of_one(k: Any) -> Any:
+    return {(*k, 0): 1.0}, k
+
+
+KEYED = tuple((*keys_of_one(k), v) for k, v in (((1, 2), 3.0), ((1, 2), -4.0), ((1, 2.5), 5.0)))
+
+
+@calls(*KEYED)
+def stored_key(d: Any, k: Any, v: Any) -> Any:
+    d[k] = v
+
+
+@calls(*KEYED)
+def stored_key_within_keys(d: Any, k: Any, v: Any) -> Any:
+    d[k, 1] = v
+    d[k, k] = 2 * v
+    return [k]
+
+
+@calls(*KEYED)
+def stored_or_taken_key(d: Any, k: Any, v: Any) -> Any:
+    if v > 0:
+        d[k] = v
+    else:
+        d.pop(k, None)
+    return d.get(k)
+
+
+@calls(*KEYED)
+def made_key(d: Any, k: Any, v: Any) -> Any:
+    made = (k[0], k[1] + 1)
+    d[made] = v
+    return made, d

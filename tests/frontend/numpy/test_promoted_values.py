@@ -44,6 +44,41 @@ def test_complex_numbers_in_lists(z: complex, dtype: str) -> None:
         assert_parity(f, z, jitted=tracejit.jit(f), calls=1)
 
 
+ZEROS = np.array([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.5] * 3)
+BOUNDS = (0.0, -0.0, 0, 1, -1.5, np.nan, np.float32(-0.0))
+
+
+@pytest.mark.parametrize("low", BOUNDS)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+def test_signs_of_zeros_at_bounds(low: Any, dtype: str) -> None:
+    with np.errstate(invalid="ignore"):
+        x = ZEROS.astype(dtype)
+    for high in BOUNDS:
+        agree(lambda x, a, b: np.clip(x, a, b), x, low, high)
+    agree(lambda x, a: (np.clip(x, a, None), np.clip(x, None, a)), x, low)
+    agree(lambda x, a: np.clip(x, np.full(x.shape, a), 2.0), x, low)
+
+
+@pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_which_of_equal_numbers_is_the_larger(f: Any, dtype: str) -> None:
+    x = ZEROS.astype(dtype)
+    agree(lambda x, y: f(x, y), x, x[::-1].copy())
+    agree(lambda x: (f(x, 0), f(-0.0, x)), x)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("f", [np.multiply, np.divide, np.add, np.subtract])
+def test_real_operands_of_a_complex_loop(f: Any, dtype: str) -> None:
+    agree(lambda x: f(x, 0.5, dtype=dtype), SPECIAL)
+    agree(lambda x: f(x, x, dtype=dtype), np.arange(12.0).reshape(3, 4).T)
+
+
+def test_lists_of_unlike_lengths_are_unequal() -> None:
+    agree(lambda x: np.array_equal([x[0], [1]], [x[0]]), F32)
+    agree(lambda x: np.array_equal([x[0], 1.0], [x[0], 1.0]), F32)
+
+
 def test_grids_of_complex_steps() -> None:
     agree(lambda x: np.mgrid[0.1 : 0.3 : np.complex64(3.3j)] + x[0], F32)
     agree(lambda x: (np.ogrid[0:1:1j, 0 : np.int8(3) : np.complex64(4j)], x), F32)

@@ -209,6 +209,11 @@ FLOAT: dict[str, ScalarEmitter] = {
     "minimum": _extreme("olt", other_if_nan=False),
     "fmax": _extreme("ogt", other_if_nan=True),
     "fmin": _extreme("olt", other_if_nan=True),
+    # NumPy takes the first one of equal halves (`npy_half_ge`), the second one of wider floats.
+    "half_maximum": _extreme("oge", other_if_nan=False),
+    "half_minimum": _extreme("ole", other_if_nan=False),
+    "half_fmax": _extreme("oge", other_if_nan=True),
+    "half_fmin": _extreme("ole", other_if_nan=True),
     "isnan": lambda s, a, t, r: is_nan(s, t[0], a[0]),
     "isinf": _classify("oeq"),
     "isfinite": _classify("one"),

@@ -83,7 +83,8 @@ def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dty
         raise NotImplementedError(f"scalar function {fn} on {', '.join(dtypes)}")
     if dtypes[0] == "f16" and fn not in _OF_LAST_PLACES:
         through = "f32" if dtype == "f16" else dtype
-        result = FLOAT[fn](s, args, ["f32" if d == "f16" else d for d in dtypes], through)
+        emit = FLOAT.get(f"half_{fn}", FLOAT[fn])
+        result = emit(s, args, ["f32" if d == "f16" else d for d in dtypes], through)
         if dtype == "f16" and fn not in _EXACT_ON_HALVES:
             result = round_to_half(s, result)
         return result

@@ -29,11 +29,11 @@ __all__ = ["Change", "OutsideState"]
 class Change(NamedTuple):
     """One store that a call makes when it returns.
 
-    `kind` is "attribute", "class" (an attribute of a class), "item" (of a dict), "element" (of a
-    list), "tail" (all of a list from `key` on; None is its end), "contents" (all of a dict, as
-    pairs), "arrays" (the copy of those in a list, without an owner) or "cell". A value of `UNBOUND`
-    deletes. The owner is a stand-in, an instance, a class, the source of a list that nobody has
-    read, or a dict of globals or a cell itself.
+    `kind` is "attribute", "class" (an attribute of a class), "item" (of a dict), "pair" (an item
+    whose value is its key and value), "element" (of a list), "tail" (all of a list from `key` on;
+    None is its end), "contents" (all of a dict, as pairs), "arrays" (the copy of those in a list,
+    without an owner) or "cell". A value of `UNBOUND` deletes. The owner is a stand-in, an instance,
+    a class, the source of a list that nobody has read, or a dict of globals or a cell itself.
     """
 
     owner: Any

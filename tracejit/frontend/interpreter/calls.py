@@ -29,7 +29,7 @@ from tracejit.frontend.containers.listed_arrays import takes_arrays
 from tracejit.frontend.containers.traced import DIRECT, PERMUTING, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import asarray, cast_value
-from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
+from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function, given_to
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import choices, objects
 from tracejit.frontend.python.call_table import CALLS
@@ -409,7 +409,7 @@ def _call_numpy(
     if kwargs and not kwargs.keys() <= (_keywords(f) or kwargs.keys()):
         f(*args, **kwargs)  # NumPy says that it takes no such keyword.
         raise TraceError("TJ002", f"{_name(f)} with {', '.join(kwargs)}=", user_line())
-    kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
+    kwargs = given_to(f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     refused = None

@@ -40,10 +40,11 @@ from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
 from tracejit.frontend.interpreter.results import flatten_result
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.aliases import objects_in
 from tracejit.frontend.tracing.checks import plain_key
 from tracejit.frontend.tracing.grown import grown_list, is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
+from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, tuples_in, unflatten
 from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
@@ -112,6 +113,7 @@ def trace_function(
             changes = list(interpreter.state.changes())
             changes += _written_pools(capture)
             capture.counters = _counters(capture, changes)
+            changes = [_with_key(interpreter, change, result) for change in changes]
         except Unreachable:
             result, changes = None, []
         if changes:
@@ -172,6 +174,18 @@ def _require_arrays_stay(capture: Capture, out: Sequence[Any]) -> None:
             continue
         if not pools.isdisjoint(x.storage.roots()):
             raise TraceError("TJ005", "an array of a list from outside as a result", user_line())
+
+
+def _with_key(interpreter: TraceInterpreter, change: Change, result: Any) -> Change:
+    """A store by a key that has a tuple from outside, or one of the result, as one of a pair: each
+    call has these anew."""
+    parts = list(tuples_in(change.key)) if change.kind == "item" else []
+    if not parts:
+        return change
+    shown = {id(x) for x in objects_in(result, interpreter.is_local, tuples=True)}
+    if any(id(x) in shown or interpreter.capture.place_of(x) is not None for x in parts):
+        return Change(change.owner, "pair", None, (change.key, change.value))
+    return change
 
 
 def _store(capture: Capture, change: Change) -> Store:

@@ -72,7 +72,10 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: An
 @handles(np.array_equal)
 def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
     """Whether two arrays have one shape and equal elements: a Python bool."""
-    x, y = asarray(a1), asarray(a2)
+    try:
+        x, y = asarray(a1), asarray(a2)
+    except ValueError:
+        return False  # lists of unlike lengths
     env = here().env
     if x.ndim != y.ndim or any(
         not env.decide(p, "==", q) for p, q in zip(x.type.shape, y.type.shape, strict=True)

@@ -37,6 +37,7 @@ __all__ = [
     "SUBSCRIPTS",
     "bound_to",
     "call_function",
+    "given_to",
     "handles",
     "only",
     "plain_options",
@@ -108,6 +109,24 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(bound.arguments.get("axis"), tuple) and func not in SEVERAL_AXES:
         raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
+
+
+def given_to(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The keywords of a call without those that are left out by `np._NoValue`.
+
+    Raises TraceError where that is not NumPy's own default.
+    """
+    if not any(v is NOT_GIVEN for v in (*args, *kwargs.values())):
+        return dict(kwargs)
+    try:
+        signature = inspect.signature(func)
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
+    for key, v in given.items():
+        if v is NOT_GIVEN and signature.parameters[key].default is not NOT_GIVEN:
+            raise TraceError("TJ004", f"np.{func.__name__} with {key}=np._NoValue", user_line())
+    return {k: v for k, v in kwargs.items() if v is not NOT_GIVEN}
 
 
 def bound_to(

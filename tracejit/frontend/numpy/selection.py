@@ -147,8 +147,11 @@ def clip(
     if dtype.kind == "b":
         raise TraceError("TJ004", "np.clip of booleans", user_line())
     given = [v if is_number(v) else asarray(v) for v in (x, low, high)]
-    parts = [wrap(here(), operand(v, dtype)) for v in given]
-    if dtype.kind == "c":
+    parts: list[Any] = [wrap(here(), operand(v, dtype)) for v in given]
+    if dtype.char in "fd" and not any(v.ndim for v in parts[1:]):
+        # A number that is equal to a bound of the other sign of zero stays.
+        found = elementwise(np.minimum, (parts[2], elementwise(np.maximum, (parts[1], parts[0]))))
+    elif dtype.kind == "c":
         found = _nearer(_nearer(parts[0], parts[1], np.greater), parts[2], np.less)
     else:
         found = elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))

@@ -124,7 +124,10 @@ def elementwise(
     values = [operand(x, d) for x, d in zip(operands, resolved[: ufunc.nin], strict=True)]
     name = op.name
     if resolved[0].kind == "c" and ufunc in FORMULAS:
-        name = complex_formula(spelled or ufunc, ufunc, operands)
+        # Real operands, which `dtype` makes complex, are cast before.
+        is_cast = not any(np.dtype(_operand_dtype(x)).kind == "c" for x in operands)
+        given = [wrap(here(), v) for v in values] if is_cast else operands
+        name = complex_formula(spelled or ufunc, ufunc, given)
         values = [*values, *values][: OPS[name].arity]  # type: ignore[attr-defined]
     return apply(name, values, shape, operands, **attrs)
 

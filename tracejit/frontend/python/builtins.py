@@ -328,8 +328,19 @@ def _require_class(cls: Any) -> None:
         raise TraceError("TJ008", f"isinstance() with {cls!r}", user_line())
 
 
+#: What the items of a loop, and iterators, may be in Python.
+_WALKING = (
+    *(enumerate, filter, map, range, reversed, zip, itertools.chain, itertools.islice),
+    *map(type, map(iter, ((), [], {}, "", b"", set(), range(0), {}.values(), {}.items()))),
+    *(types.GeneratorType, np.flatiter, np.ndenumerate, np.ndindex),
+)
+
+
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
+    if isinstance(x, (Items, Position)):
+        answers = {issubclass(c, cls) for c in _WALKING}
+        return answers.pop() if len(answers) == 1 else issubclass(class_of(x), cls)
     if isinstance(x, (Tracer, SymInt, TracedError, TracedText, GeneratorCall, StandIn)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)

@@ -329,6 +329,8 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     cls = type(x)
     if not _plain_lookup(cls):
         _refuse(x, name)
+    if cls.__module__.startswith(_PACKAGE) and (name.startswith("__") or not hasattr(x, name)):
+        raise TraceError("TJ002", f"the attribute {name} of what Python makes", user_line())
     capture = interpreter.capture
     source = _known(interpreter, x, name)
     if source is not None:

@@ -46,7 +46,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 def class_of(x: Any) -> type:
-    """The class of `x`, or of what it stands for."""
+    """The class of `x`, or of what it stands for. Raises TraceError where that is not known."""
     if isinstance(x, SymInt):
         return int
     if isinstance(x, TracedText):
@@ -58,7 +58,10 @@ def class_of(x: Any) -> type:
     if isinstance(x, StandIn):
         return x.stands_for
     if not isinstance(x, Tracer):
-        return type(x)
+        cls = type(x)
+        if cls.__module__.startswith("tracejit.frontend."):
+            raise TraceError("TJ002", "the class of an object that Python makes", user_line())
+        return cls
     t = x.type
     if isinstance(t, ArrayType):
         return np.ndarray

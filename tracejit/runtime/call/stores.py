@@ -30,6 +30,8 @@ def store_value(owner: Any, kind: str, key: Any, value: Any) -> None:
             owner.cell_contents = value
         case "item" | "element":
             owner[key] = value
+        case "pair":
+            store_value(owner, "item", *value)
         case "tail" if key is None:
             owner.extend(value)
         case "tail":
