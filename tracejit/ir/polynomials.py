@@ -70,6 +70,11 @@ class Atom:
         return frozenset().union(*map(free_symbols, self.args))
 
     @once_computed
+    def weight(self) -> int:
+        """How many symbols its text has: what is shared counts each time."""
+        return sum(a.weight for a in self.args if isinstance(a, Poly))
+
+    @once_computed
     def usual_bounds(self) -> Interval:
         """Its bounds where nothing is known of its symbols but that they are sizes."""
         return _bounds(self, {}, {})
@@ -117,6 +122,12 @@ class Poly:
         """The size symbols in it."""
         atoms = {a for monomial, _ in self.terms for a in monomial}
         return frozenset().union(*({a} if isinstance(a, str) else a.symbols for a in atoms))
+
+    @once_computed
+    def weight(self) -> int:
+        """How many symbols its text has: what is shared counts each time."""
+        atoms = (a for monomial, _ in self.terms for a in monomial)
+        return sum(1 if isinstance(a, str) else a.weight for a in atoms)
 
     @once_computed
     def usual_bounds(self) -> Interval:

@@ -60,6 +60,8 @@ class _Structure:
         self.scalars_static = False
         #: Whether each variant is for sizes of its own.
         self.sizes_static = False
+        #: Whether ints that vary are like sizes, however many ways they lead.
+        self.ints_symbolic = False
         self.eager: Fallback | None = None
         #: Whether lists that are arrays here are taken apart instead.
         self.apart = False

@@ -18,6 +18,11 @@ from tracejit.ir.dims import (
 __all__ = ["SymInt", "as_dim", "unwrap"]
 
 
+#: The symbols that a size's formula may have, written out: one that is longer is a number of the
+#: run, since loops over such double it with each iteration.
+_MOST_SYMBOLS = 1_000
+
+
 class SymInt:
     """A size as Python sees it: an integer that stays symbolic as long as nobody looks."""
 
@@ -34,7 +39,8 @@ class SymInt:
             return self._traced(other, getattr(operator, f.__name__), swap)
         o = as_dim(other)
         result = f(o, self.dim) if swap else f(self.dim, o)
-        if not self.env.fits(result):
+        heavy = isinstance(result, Poly) and result.weight > _MOST_SYMBOLS
+        if heavy or not self.env.fits(result):
             # A traced int notices where it leaves 64 bits.
             me, they = self.env.lift(self.dim), self.env.lift(o)
             exact = getattr(operator, f.__name__)

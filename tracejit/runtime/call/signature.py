@@ -180,11 +180,16 @@ class _Sizes:
 
 
 def specialize(
-    leaves: Sequence[Any], history: History, *, scalars_static: bool = False
+    leaves: Sequence[Any],
+    history: History,
+    *,
+    scalars_static: bool = False,
+    ints_traced: bool = False,
 ) -> Specialization:
     """Choose what is static in a new compile for these leaves, and record them in the history.
 
     `scalars_static`: the trace needs the values of numbers, so that all of them are constants.
+    `ints_traced`: ints that vary are numbers of the run, not like sizes.
     """
     now = _vector(leaves)
     sizes = _Sizes(history, now)
@@ -211,6 +216,7 @@ def specialize(
             continue
         if type(x) is int and not scalars_static:
             name = sizes.number(x)
+            name = None if ints_traced and isinstance(name, str) else name
             if isinstance(name, str):
                 out.append(ScalarLeaf("int", name))
                 types.append(None)

@@ -41,6 +41,8 @@ _VALUE = ("TJ001", "TJ015")
 _STEPS = ("TJ011", "TJ017", "TJ018", "TJ022", "TJ029")
 
 
+#: As many variants of decisions on ints are compiled before ints are numbers of the run.
+_WAYS = 4
 #: What a trace assumes of the leaves of its arguments.
 Choose: TypeAlias = Callable[[Sequence[Any]], Specialization]
 
@@ -61,13 +63,16 @@ def _trace(
     leaves, learned = call.leaves, self._learned
     samples = leaves if self._device is None else self._device.samples(leaves)
     plain = False
+    ints_traced = False
     #: What dicts and sets have been tables of, by where they are made.
     tabled: set[Any] = set()
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
         if choose is None:
-            chosen = specialize(leaves, history, scalars_static=scalars_static)
+            chosen = specialize(
+                leaves, history, scalars_static=scalars_static, ints_traced=ints_traced
+            )
         else:
             chosen = choose(leaves)
         function = self.__tracejit__
@@ -143,6 +148,16 @@ def _trace(
             learned.varying.update(variant.traced.capture.moved(call))
     if structure.scalars_static:
         return attempt(True)
+    if choose is None and _decides_much(structure, leaves):
+        ints_traced = True
+        try:
+            return attempt(False)
+        except GivenTwice:
+            raise
+        except TraceError:
+            structure.ints_symbolic = True
+        finally:
+            ints_traced = False
     try:
         found = attempt(False)
         structure.spent[:] = [0, 0]  # What has ended well has not made the next attempt longer.
@@ -161,6 +176,14 @@ def _trace(
         raise e if error.code in _VALUE else error from None
     structure.scalars_static = True
     return result
+
+
+def _decides_much(structure: Any, leaves: Sequence[Any]) -> bool:
+    """Whether ints, taken like sizes, have led several ways through the function already."""
+    if structure.ints_symbolic or not any(type(x) is int for x in leaves):
+        return False
+    ways = sum(structure.sizes_static or bool(v.traced.guards) for v in structure.variants)
+    return ways >= _WAYS
 
 
 def _require_joined_are_read(traced: Traced, chosen: Specialization) -> None:
@@ -261,7 +284,7 @@ def specialize_call(
         earlier = [vector for known, vector in seen(self) if known == ranks]
         self._histories[ranks] = History(list(dict.fromkeys(earlier)))
     history = self._histories[ranks]
-    if structure.sizes_static:
+    if structure.sizes_static and not _decides_much(structure, call.leaves):
         return _compile(self, structure, History(), call, tree, form, places)
     try:
         return _compile(self, structure, history, call, tree, form, places)
