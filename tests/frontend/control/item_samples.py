@@ -227,3 +227,85 @@ def deque_that_only_looks_changed(n: Any) -> Any:
         changing(deque([n, 2]), lambda q: q.extend([])),
         changing(deque([n, 2]), lambda q: q.__setitem__(0, 7)),
     )
+
+
+# Names that are not bound, and handled -----------------------------------------------------------
+
+
+@calls((1.0,), (7.0,), (2.0,))
+def name_of_an_exception_that_is_over(x: Any) -> Any:
+    try:
+        x // 0
+    except ArithmeticError as e:  # noqa: F841
+        pass
+    try:
+        return e  # noqa: F821
+    except UnboundLocalError:
+        return x
+
+
+@calls((1.0,), (7.0,), (2.0,))
+def name_that_is_bound_later(x: Any) -> Any:
+    found = []
+    try:
+        found.append(w)  # noqa: F821
+    except UnboundLocalError:
+        found.append(-1)
+    w = x
+    return found, (lambda: w)()
+
+
+@calls((1.0,), (7.0,), (2.0,))
+def shared_name_that_is_bound_later(x: Any) -> Any:
+    def bind() -> None:
+        nonlocal v
+        v = x
+
+    try:
+        r = v  # noqa: F821
+    except AttributeError:
+        r = -1
+    except UnboundLocalError:
+        r = -2
+    v = 3.0
+    bind()
+    return r, v
+
+
+@calls((1.0,), (7.0,), (2.0,))
+def name_of_another_python(x: Any) -> Any:
+    try:
+        text = unicode  # type: ignore[name-defined]
+    except NameError:
+        text = str
+    return text.__name__, x
+
+
+@calls(([2, 1],), ([1, 2],))
+def sorted_after_the_least(xs: Any) -> Any:
+    found = [1]
+    found.append(2)
+    found[0] = min((v for v in one_by_one(np.array(xs), [])), default=3)
+    found.sort()
+    return found
+
+
+@calls((np.ones(3),), (np.ones(2),), (np.ones(40),))
+def size_in_a_key_and_a_row(a: Any) -> Any:
+    rows: Any = []
+    d = {}
+    t = (len(a),)
+    rows.append(t)
+    d[t] = 0
+    return d, rows
+
+
+@calls((np.arange(3.0),), (np.arange(5.0),))
+def classes_of_iterators(a: Any) -> Any:
+    return (
+        isinstance(zip(a, a, strict=False), zip),
+        isinstance(enumerate(a), (list, dict, float)),
+        type(map(abs, a)).__name__,
+        type(a.flat).__name__,
+        hasattr(zip(a, a, strict=False), "__next__"),
+    )

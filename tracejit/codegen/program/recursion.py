@@ -8,8 +8,11 @@ whole run must be repeated eagerly, or an exception is pending.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
@@ -26,18 +29,47 @@ __all__ = [
     "emit_recursive_call",
 ]
 
+#: Words of 32 bits of a thread's state that are looked at.
+_STATE_WORDS = 48
+
 #: Bytes of the stack that all calls may take, in threads whose stacks have the usual size; in
 #: others it is a quarter of theirs.
 _STACK = 2 << 20
+
+#: Frames that must be left for functions which a call has in itself, and which call no other.
+_MARGIN = 16
 
 
 #: What is asked of Python: result and parameters by name.
 _PYTHON: dict[str, tuple[str, list[str]]] = {
     "PyGILState_Ensure": ("i32", []),
     "PyGILState_Release": ("void", ["i32"]),
+    "PyThreadState_Get": ("ptr", []),
     "Py_GetRecursionLimit": ("i32", []),
     "PyThread_get_stacksize": ("i64", []),
 }
+
+
+@cache
+def remaining_frames() -> int:
+    """The place in a thread's state of how many frames it may still have, an i32; 0 if unknown.
+
+    It is looked for at three depths, since each version of Python has it elsewhere.
+    """
+    state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+
+    def words(depth: int) -> list[int]:
+        if depth:
+            return words(depth - 1)
+        return list((ctypes.c_int32 * _STATE_WORDS).from_address(state() or 0))
+
+    first, second, third = words(0), words(3), words(10)
+    places = [
+        4 * k
+        for k, n in enumerate(first)
+        if n - second[k] == 3 and n - third[k] == 10 and 0 < n <= sys.getrecursionlimit()
+    ]
+    return places[0] if len(places) == 1 else 0
 
 
 @dataclass(frozen=True)
@@ -99,9 +131,9 @@ def emit_limits(e: ProgramContext, layout: FunctionLayout) -> None:
         return fb.emit(f"load i64, ptr {fb.emit(f'getelementptr i64, ptr %in, i64 {k}')}")
 
     left, lowest = slot(layout.limits), slot(layout.limits + 1)
-    fb.check(fb.emit(f"icmp sle i64 {left}, 0"))
+    fb.check(fb.emit(f"icmp slt i64 {left}, {_MARGIN}"))
     fb.check(fb.emit(f"icmp ult i64 {_frame(e)}, {lowest}"))
-    e.limits = fb.emit(f"sub i64 {left}, 1"), lowest
+    e.limits = left, lowest
 
 
 def emit_free_results(e: ProgramContext, slots: Sequence[int]) -> None:
@@ -125,7 +157,14 @@ def emit_first_limits(e: ProgramContext) -> None:
         e.module.declare(name, result, parameters)
         e.symbols[name] = python_address(name)
     held = fb.emit("call i32 @PyGILState_Ensure()")
-    count = fb.emit(f"sext i32 {fb.emit('call i32 @Py_GetRecursionLimit()')} to i64")
+    at = remaining_frames()
+    if at:
+        thread = fb.emit("call ptr @PyThreadState_Get()")
+        place = fb.emit(f"getelementptr i8, ptr {thread}, i64 {at}")
+        left = fb.emit(f"load i32, ptr {place}")
+    else:
+        left = fb.emit("call i32 @Py_GetRecursionLimit()")
+    count = fb.emit(f"sext i32 {left} to i64")
     size = fb.emit("call i64 @PyThread_get_stacksize()")
     fb.line(f"call void @PyGILState_Release(i32 {held})")
     quarter, usual = fb.emit(f"lshr i64 {size}, 2"), fb.emit(f"icmp eq i64 {size}, 0")
@@ -154,7 +193,8 @@ def emit_recursive_call(e: ProgramContext, node: Node) -> None:
         fb.line(f"store ptr {pointer}, ptr {at}")
     sizes = node.attrs["sizes"]
     numbers = [e.dim(d) for d in (sizes[0] if isinstance(node.op, RecursiveCall) else sizes)]
-    for place, number in enumerate((*numbers, *limits), layout.limits - len(numbers)):
+    left = fb.emit(f"sub i64 {limits[0]}, {node.attrs['frames']}")
+    for place, number in enumerate((*numbers, left, limits[1]), layout.limits - len(numbers)):
         fb.line(
             f"store i64 {number}, ptr {fb.emit(f'getelementptr i64, ptr {given}, i64 {place}')}"
         )

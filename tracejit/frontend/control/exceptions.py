@@ -159,6 +159,11 @@ class Exceptions:
             return e.outcome
         except Exception as e:
             error = python_error(e)
+            if _is_unbound(e) and any(
+                self.catches(TracedError(cls, ())) for cls in (NameError, UnboundLocalError)
+            ):
+                # Blocks are functions here: Python may say that it is no free variable.
+                raise TraceError("TJ024", "an unbound name, which is handled", user_line()) from e
             if error is None or not self.catches(error):
                 raise
             if not is_reliable(e):
@@ -404,6 +409,11 @@ def python_error(e: Exception) -> TracedError | None:
     explicit = file.startswith(PACKAGE) and instruction == "RAISE_VARARGS"
     exact = not (explicit or isinstance(e, NameError))
     return TracedError(type(e), e.args if exact else (), is_exact=exact, is_linked=True)
+
+
+def _is_unbound(e: Exception) -> bool:
+    """Whether a local name, or one of a function around, is not bound."""
+    return type(e) is NameError and "free variable" in str(e)
 
 
 def is_reliable(e: Exception) -> bool:

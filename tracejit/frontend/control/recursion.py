@@ -90,6 +90,8 @@ class Recursion:
     ) -> None:
         self.interpreter, self.run, self.names = interpreter, run, names
         self.callee, self.code = callee, callee[0]
+        #: The frames of Python around the call.
+        self.outside = interpreter.frames
         self.parent = here()
         self.arguments = Arguments(self.parent, values, windows)
         #: Tells it from others in the text of a graph.
@@ -147,8 +149,11 @@ class Recursion:
         first = len(types) - len(self._state_types())
         given = len(self.arguments.types)
         written = tuple((first + k, given + k) for k in range(len(self.storages)))
+        around = self.interpreter.recursions
+        entered = around[-1].outside if around else 0
         attrs: dict[str, Any] = {
             "name": self.name,
+            "frames": self.interpreter.frames - entered,
             "sizes": (sizes,) if regions else sizes,
             "types": tuple(described(t, binds) for t in types),
             "written": written,

@@ -8,8 +8,10 @@ ever frozen.
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, SimpleNamespace
@@ -69,6 +71,11 @@ _RECURSIONS, _CALLS = 24, 400
 _FOLLOWED = 5
 #: Calls inside each other that are followed: each takes some ten frames of Python.
 _NESTED = 400
+#: Code that has a frame of its own within a function, and functions that call others.
+_WITHIN = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+_CALLING = frozenset(
+    "all any filter list map max min reduce set sorted sum tuple accumulate".split()
+)
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -118,6 +125,20 @@ else:
             raise AttributeError(name)
 
 
+@functools.cache
+def frames_of(code: CodeType) -> int:
+    """The frames that a call of a function has at most where it calls another one.
+
+    Generators and comprehensions have some of their own, and before 3.12 functions of C count that
+    call the program's.
+    """
+    inner = [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name in _WITHIN]
+    through_c = sys.version_info < (3, 12) and (
+        code.co_name.startswith("__") or not _CALLING.isdisjoint(code.co_names)
+    )
+    return 1 + 2 * through_c + max((1 + frames_of(c) for c in inner), default=0)
+
+
 class TraceInterpreter(_Control):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
@@ -142,6 +163,8 @@ class TraceInterpreter(_Control):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        self.frames = 0
+        self.boxes: dict[int, Any] = {}
         #: Whether it runs code of NumPy's own.
         self.following = False
         self.consumers = []
@@ -164,7 +187,9 @@ class TraceInterpreter(_Control):
 
     def box(self) -> Any:
         """A new object for names that functions made inside share."""
-        return self.allocate(SimpleNamespace())
+        made = self.allocate(SimpleNamespace())
+        self.boxes[id(made)] = made
+        return made
 
     def is_local(self, x: Any) -> bool:
         """Whether `x` was made inside the trace."""
@@ -389,7 +414,9 @@ class TraceInterpreter(_Control):
         if isinstance(k, TracedText):
             k = k.known("a key")
         checks.require_key(k)
-        k = checks.plain_key(k)
+        given, k = k, checks.plain_key(k)
+        if k is not given and isinstance(k, tuple):
+            self.aliases.follow_one(k, given, "plain")
         self.capture.tell_apart(k)
         if type(k) is FunctionType:
             self.capture.require_identity(k)
@@ -731,11 +758,13 @@ class TraceInterpreter(_Control):
             raise Unreachable
         outer.append(depth)
         self.nested += 1
+        self.frames += frames_of(code)
 
     def leave(self, code: CodeType) -> None:
         """A call of a function ends."""
         self.active[code].pop()
         self.nested -= 1
+        self.frames -= frames_of(code)
 
     # Calls ---------------------------------------------------------------------------------------
 

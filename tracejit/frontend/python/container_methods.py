@@ -266,7 +266,7 @@ def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: A
     interpreter.require_mutable(x)
     with being_sorted(interpreter, x):
         found = interpreter.call(sorted, x.copy(), key=key, reverse=reverse)
-    x[:] = found
+    x[:] = list(interpreter.iterate(found))
 
 
 def _copy(interpreter: Interpreter, x: Any) -> Any:

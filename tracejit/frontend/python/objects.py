@@ -364,6 +364,8 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
             _refuse(x, name)
         if source is not None:
             capture.guard_absent(source, name)
+        if id(x) in interpreter.boxes:
+            raise NameError(f"cannot access free variable '{name}' where it is not associated")
         _guard_no_class_attribute(interpreter, cls, name)
         raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     if isinstance(found, functools.cached_property):

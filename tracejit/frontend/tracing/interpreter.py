@@ -34,6 +34,10 @@ class Interpreter(Protocol):
     shared: dict[int, Any]
     #: id -> how often something may have been taken out of a dict or set.
     removals: dict[int, int]
+    #: id -> what holds names that functions share.
+    boxes: dict[int, Any]
+    #: The frames that Python would have for the calls that are being traced, at most.
+    frames: int
     #: How many iterators are being asked for an item, each by the one before.
     drawing: int
     #: Which objects of the trace may be one, a `tracing.aliases.Aliases`.

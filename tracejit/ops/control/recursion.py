@@ -1,12 +1,13 @@
 """Functions that call themselves: one region is the function, and calls in it say its name.
 
-    r = recursive_call(n, name="fib", sizes=((),), types=(("python", "int"),), written=()){ fib }
-    fib: s = recurse(m, name="fib", sizes=(), types=(("python", "int"),), written=())
+    r = recursive_call(n, name="fib", sizes=((),), types=(("python", "int"),), ...){ fib }
+    fib: s = recurse(m, name="fib", frames=1, sizes=(), types=(("python", "int"),), written=())
 
 Both take what the region takes: `sizes` stand for its sizes. `types` describes the results, as in
 `host_call`; a size that is known only when the call returns is `(k,)`, number k of `binds`, whose
 values are the last results. `written` holds pairs (result, operand): such a result is that operand
-as the call has left it, and may lie in its memory.
+as the call has left it, and may lie in its memory. `frames` is how many frames Python has for the
+program, or the function, around the call: they count for its limit of recursion.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tracejit.ops.control.regions import RegionOp, check_region
 
 __all__ = ["Recurse", "RecursiveCall", "described"]
 
-_ATTRS = ("name", "sizes", "types", "written")
+_ATTRS = ("name", "frames", "sizes", "types", "written")
 _Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], "tuple[Any, ...]"]
 #: The functions that are being evaluated, by name.
 _CALLED: ContextVar[dict[str, tuple[Graph, _Run]] | None] = ContextVar("called", default=None)

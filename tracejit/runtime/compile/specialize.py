@@ -182,7 +182,7 @@ def _decides_much(structure: Any, leaves: Sequence[Any]) -> bool:
     """Whether ints, taken like sizes, have led several ways through the function already."""
     if structure.ints_symbolic or not any(type(x) is int for x in leaves):
         return False
-    ways = sum(structure.sizes_static or bool(v.traced.guards) for v in structure.variants)
+    ways: int = sum(structure.sizes_static or bool(v.traced.guards) for v in structure.variants)
     return ways >= _WAYS
 
 
@@ -425,7 +425,7 @@ def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> 
         leaf_key(x)
 
     class _Fresh:
-        scalars_static = False
+        scalars_static = ints_symbolic = False
         # What is chosen says nothing of arrays from outside: they are as they are now.
         sizes_static = choose is not None
         variants = ()
