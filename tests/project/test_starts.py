@@ -23,8 +23,8 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (60, 7_000),
-    "call": (369, 64_300),
-    "gradient": (413, 72_600),
+    "call": (369, 64_500),
+    "gradient": (413, 72_900),
 }
 
 

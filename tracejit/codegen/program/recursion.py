@@ -12,7 +12,6 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
@@ -22,6 +21,7 @@ from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import python_address
+from tracejit.locks import once
 from tracejit.ops.control.recursion import RecursiveCall
 
 __all__ = [
@@ -50,7 +50,7 @@ _PYTHON: dict[str, tuple[str, list[str]]] = {
 }
 
 
-@cache
+@once
 def remaining_frames() -> int:
     """The place in a thread's state of how many frames it may still have, an i32; 0 if unknown.
 

@@ -23,7 +23,7 @@ from tracejit.codegen.scalar.exponents import (
 from tracejit.codegen.scalar.integers import ScalarEmitter, simple
 from tracejit.codegen.scalar.math import MATH, libm
 
-__all__ = ["FLOAT"]
+__all__ = ["FLOAT", "HALF"]
 
 
 def comparison(predicate: str) -> ScalarEmitter:
@@ -209,11 +209,6 @@ FLOAT: dict[str, ScalarEmitter] = {
     "minimum": _extreme("olt", other_if_nan=False),
     "fmax": _extreme("ogt", other_if_nan=True),
     "fmin": _extreme("olt", other_if_nan=True),
-    # NumPy takes the first one of equal halves (`npy_half_ge`), the second one of wider floats.
-    "half_maximum": _extreme("oge", other_if_nan=False),
-    "half_minimum": _extreme("ole", other_if_nan=False),
-    "half_fmax": _extreme("oge", other_if_nan=True),
-    "half_fmin": _extreme("ole", other_if_nan=True),
     "isnan": lambda s, a, t, r: is_nan(s, t[0], a[0]),
     "isinf": _classify("oeq"),
     "isfinite": _classify("one"),
@@ -237,4 +232,13 @@ FLOAT: dict[str, ScalarEmitter] = {
     "rad2deg": _scaled(to_radians=False),
     "degrees": _scaled(to_radians=False),
     **MATH,
+}
+
+#: Those of halves: NumPy takes the first one of equal numbers (`npy_half_ge`), of wider ones the
+#: second.
+HALF: dict[str, ScalarEmitter] = {
+    "maximum": _extreme("oge", other_if_nan=False),
+    "minimum": _extreme("ole", other_if_nan=False),
+    "fmax": _extreme("oge", other_if_nan=True),
+    "fmin": _extreme("ole", other_if_nan=True),
 }

@@ -16,7 +16,7 @@ from tracejit.codegen.llvm.lanes import Lanes, is_float, register_type, round_to
 from tracejit.codegen.llvm.text import FunctionBuilder
 from tracejit.codegen.scalar.booleans import BOOLEAN
 from tracejit.codegen.scalar.casts import cast
-from tracejit.codegen.scalar.floats import FLOAT
+from tracejit.codegen.scalar.floats import FLOAT, HALF
 from tracejit.codegen.scalar.integers import INTEGER, ScalarEmitter, with_overflow
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Var
@@ -83,7 +83,7 @@ def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dty
         raise NotImplementedError(f"scalar function {fn} on {', '.join(dtypes)}")
     if dtypes[0] == "f16" and fn not in _OF_LAST_PLACES:
         through = "f32" if dtype == "f16" else dtype
-        emit = FLOAT.get(f"half_{fn}", FLOAT[fn])
+        emit = HALF.get(fn) or FLOAT[fn]
         result = emit(s, args, ["f32" if d == "f16" else d for d in dtypes], through)
         if dtype == "f16" and fn not in _EXACT_ON_HALVES:
             result = round_to_half(s, result)

@@ -27,6 +27,7 @@ OWN_NAMES = {
     "PyGILState_Ensure": "tj_no_state",
     "PyGILState_Release": "tj_no_release",
     "Py_GetRecursionLimit": "tj_most_calls",
+    "PyThreadState_Get": "tj_thread_state",
     "PyThread_get_stacksize": "tj_stack_size",
 }
 #: What the C part of a library defines.
