@@ -309,3 +309,24 @@ def classes_of_iterators(a: Any) -> Any:
         type(a.flat).__name__,
         hasattr(zip(a, a, strict=False), "__next__"),
     )
+
+
+# Lists of unlike lengths on the sides of a branch ------------------------------------------------
+
+
+@calls((5.5, [1, 1, 1]), (0.0, [2, 4, 0]), (1.0, [2, 4, 0]), (0.0, [2, 4, 0, 7]))
+def sorted_on_both_sides(x: Any, xs: Any) -> Any:
+    if x:
+        xs = [xs[1]]
+    found = sorted(xs)
+    made: Any = []
+    return made + found, found + [1], found * 2, len(found), found[::-1]
+
+
+@calls((5.5, [1, 1, 1]), (0.0, [2, 4, 0]), (1.0, [2, 4, 0]), (0.0, [2, 4, 0, 7]))
+def made_on_both_sides(x: Any, xs: Any) -> Any:
+    found = sorted(xs) if x else sorted(xs[1:])
+    kept = found
+    found += [3]
+    found.append(int(x))
+    return found, kept is found, [v + 1 for v in found], sum(found), max(found)

@@ -29,6 +29,7 @@ from tracejit.frontend.control.kinds import (
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number, leaves_of
 from tracejit.frontend.tracing.aliases import is_told_apart
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
@@ -368,6 +369,10 @@ class PhiBuilder:
             return None
         if isinstance(a, tuple) and all(map(self.interpreter.capture.is_given, (a, b))):
             return None  # One of two that the caller has.
+        if is_grown(a) and not all(
+            self._one_kind(x.type, y.type) for x, y in zip(a[0].arrays, b[0].arrays, strict=True)
+        ):
+            return None  # Lists of unlike room.
         for x, side in zip((a, b), self.sides, strict=True):
             self.interpreter.aliases.require_current(x, trace=side.region)
         cls, keys, _ = one

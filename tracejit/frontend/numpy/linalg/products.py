@@ -152,10 +152,13 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _multiple(x: TracedArray, y: TracedArray) -> Any:
-    """The product with a number: NumPy's is in C order whatever the order of the operand."""
+    """The product with a number: in C order where BLAS computes it, else in that of the operand."""
     scaled = _scaled(x, y)
     out = elementwise(np.multiply, (x, y)) if scaled is None else scaled
-    return in_c_order(out) if isinstance(out, TracedArray) and out.ndim else scalar(out)
+    if not isinstance(out, TracedArray) or not out.ndim:
+        return scalar(out)
+    by_blas = out.dtype.char in "fdFD" and out.ndim <= 2
+    return in_c_order(out) if by_blas else out
 
 
 def _scaled(x: TracedArray, y: TracedArray) -> TracedArray | None:
