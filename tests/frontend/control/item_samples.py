@@ -330,3 +330,23 @@ def made_on_both_sides(x: Any, xs: Any) -> Any:
     found += [3]
     found.append(int(x))
     return found, kept is found, [v + 1 for v in found], sum(found), max(found)
+
+
+# Texts of one of several objects -----------------------------------------------------------------
+
+
+class Told:
+    def __init__(self, log: Any) -> None:
+        self.log = log
+
+    def __str__(self) -> str:
+        self.log.append("asked")
+        return "told"
+
+
+@calls(([-1.0], []), ([2.0], []), ([-2.0], []))
+def text_of_one_of_two(a: Any, log: Any) -> Any:
+    x: Any = 1
+    if a[0] > 0:
+        x = Told(log)
+    return f"{x}", len(log)

@@ -163,7 +163,7 @@ class TraceInterpreter(_Control):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
-        self.frames = 0
+        self.frames = self.entered = 0
         self.boxes: dict[int, Any] = {}
         #: Whether it runs code of NumPy's own.
         self.following = False
@@ -758,6 +758,7 @@ class TraceInterpreter(_Control):
             raise Unreachable
         outer.append(depth)
         self.nested += 1
+        self.entered += 1
         self.frames += frames_of(code)
 
     def leave(self, code: CodeType) -> None:

@@ -110,7 +110,11 @@ def _of_union(interpreter: Interpreter, x: Union, conversion: str, spec: TextLik
     known = narrow_bound(x)
     if not isinstance(known, Union):
         return formatted(interpreter, known, conversion, spec)
+    steps = interpreter.entered
     sides = [formatted(interpreter, v, conversion, spec) for v in (known.first, known.second)]
+    if interpreter.entered != steps:
+        # Code of the program would run for both.
+        raise TraceError("TJ021", "a text that code of one of several objects makes", user_line())
     return TracedText((("choice", Operand(known.predicate), *map(pieces_of, sides)),))
 
 

@@ -36,6 +36,8 @@ class Interpreter(Protocol):
     removals: dict[int, int]
     #: id -> what holds names that functions share.
     boxes: dict[int, Any]
+    #: How many calls of functions have begun.
+    entered: int
     #: The frames that Python would have for the calls that are being traced, at most.
     frames: int
     #: How many iterators are being asked for an item, each by the one before.
