@@ -275,7 +275,7 @@ def shared_name_that_is_bound_later(x: Any) -> Any:
 @calls((1.0,), (7.0,), (2.0,))
 def name_of_another_python(x: Any) -> Any:
     try:
-        text = unicode  # type: ignore[name-defined]
+        text = unicode
     except NameError:
         text = str
     return text.__name__, x

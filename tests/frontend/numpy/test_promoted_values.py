@@ -59,6 +59,23 @@ def test_signs_of_zeros_at_bounds(low: Any, dtype: str) -> None:
     agree(lambda x, a: np.clip(x, np.full(x.shape, a), 2.0), x, low)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("order", ["C", "F", "back"])
+def test_signs_of_zeros_at_bounds_that_are_arrays(order: str, dtype: str) -> None:
+    with np.errstate(invalid="ignore"):
+        x = np.resize(ZEROS, (8, 5)).astype(dtype)
+    x = x[:, ::-1] if order == "back" else x.copy(order)
+    given: Any = ((5,), (8, 1), (8, 5), (1,), (1, 1), ())
+    bounds = [np.full(shape, v) for shape in given for v in (0.0, -0.0)]
+    for low in bounds:
+        assert_parity(
+            lambda x, a: (np.clip(x, a, a), np.clip(x, a, 1.0), np.clip(x, -1.0, a)),
+            x,
+            low,
+            calls=1,
+        )
+
+
 @pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_which_of_equal_numbers_is_the_larger(f: Any, dtype: str) -> None:

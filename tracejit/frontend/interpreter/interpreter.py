@@ -8,10 +8,8 @@ ever frozen.
 from __future__ import annotations
 
 import enum
-import functools
 import itertools
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, SimpleNamespace
@@ -25,6 +23,7 @@ from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
+from tracejit.frontend.interpreter.frames import frames_of
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
@@ -71,11 +70,6 @@ _RECURSIONS, _CALLS = 24, 400
 _FOLLOWED = 5
 #: Calls inside each other that are followed: each takes some ten frames of Python.
 _NESTED = 400
-#: Code that has a frame of its own within a function, and functions that call others.
-_WITHIN = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_CALLING = frozenset(
-    "all any filter list map max min reduce set sorted sum tuple accumulate".split()
-)
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -123,20 +117,6 @@ else:
             if name in vars(_Control):
                 return getattr(self, name)
             raise AttributeError(name)
-
-
-@functools.cache
-def frames_of(code: CodeType) -> int:
-    """The frames that a call of a function has at most where it calls another one.
-
-    Generators and comprehensions have some of their own, and before 3.12 functions of C count that
-    call the program's.
-    """
-    inner = [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name in _WITHIN]
-    through_c = sys.version_info < (3, 12) and (
-        code.co_name.startswith("__") or not _CALLING.isdisjoint(code.co_names)
-    )
-    return 1 + 2 * through_c + max((1 + frames_of(c) for c in inner), default=0)
 
 
 class TraceInterpreter(_Control):

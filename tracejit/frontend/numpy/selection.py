@@ -26,6 +26,7 @@ from tracejit.frontend.numpy.ranges import lower_mask
 from tracejit.frontend.numpy.reductions import normalize_axes
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import moveaxis, ravel
+from tracejit.frontend.numpy.ufunc_loops import keeps_equal
 from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise, refuse
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
@@ -148,8 +149,7 @@ def clip(
         raise TraceError("TJ004", "np.clip of booleans", user_line())
     given = [v if is_number(v) else asarray(v) for v in (x, low, high)]
     parts: list[Any] = [wrap(here(), operand(v, dtype)) for v in given]
-    if dtype.char in "fd" and not any(v.ndim for v in parts[1:]):
-        # A number that is equal to a bound of the other sign of zero stays.
+    if dtype.char in "fd" and keeps_equal(*given):
         found = elementwise(np.minimum, (parts[2], elementwise(np.maximum, (parts[1], parts[0]))))
     elif dtype.kind == "c":
         found = _nearer(_nearer(parts[0], parts[1], np.greater), parts[2], np.less)

@@ -22,7 +22,13 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, lift, us
 from tracejit.ir.types import PyScalar, dtype_of
 from tracejit.ops.array.numpy_formulas import FORMULAS, formula_value, same_bits
 
-__all__ = ["complex_formula", "exponents_with_ufuncs", "operator_ufunc", "takes_root"]
+__all__ = [
+    "complex_formula",
+    "exponents_with_ufuncs",
+    "keeps_equal",
+    "operator_ufunc",
+    "takes_root",
+]
 
 
 class _Operand(NamedTuple):
@@ -139,6 +145,37 @@ def takes_root(
     never = not _takes_root(spelled, base, single, extra)
     fractions = _described(y).kind.kind == "f" and dtype_of(lift(x).type).kind == "f"
     return False if never or not fractions else None
+
+
+def keeps_equal(x: Any, low: Any, high: Any) -> bool:
+    """Whether `np.clip(x, low, high)` leaves a zero that is equal to a bound, not the bound.
+
+    Raises TraceError where some loops do, and others do not.
+    """
+    found = _keeps_equal(*map(_described, (x, low, high)))
+    if found is None:
+        what = "np.clip between bounds that are repeated in some of its loops"
+        raise TraceError("TJ004", what, user_line())
+    return found
+
+
+#: Numbers that are equal to one of their bounds.
+_EQUAL = ((-0.0, 0.0, 1.0), (0.0, -0.0, 1.0), (-0.0, -1.0, 0.0), (0.0, -1.0, -0.0))
+
+
+@lru_cache(maxsize=1024)
+def _keeps_equal(*operands: _Operand) -> bool | None:
+    ndim = max(len(o.signs or ()) for o in operands)
+    # The iterator may take bounds that are repeated along an axis into buffers, or leave them.
+    sizes = [tuple(range(2, 2 + ndim)), tuple(range(9, 9 - ndim, -1)), (*range(3, 2 + ndim), 9000)]
+    kept: set[bool] = set()
+    for each in sizes if ndim else [()]:
+        for values in _EQUAL:
+            given = [_example(o, complex(v), each) for o, v in zip(operands, values, strict=True)]
+            first, *_, bound = (np.signbit(v).any() for v in given if not np.any(v))
+            if first != bound:  # Ints have one zero.
+                kept |= set((np.signbit(np.clip(*given)) == first).flat)
+    return kept != {False} if len(kept) < 2 else None
 
 
 def _as_float(o: _Operand, loop: np.dtype[Any]) -> _Operand:
