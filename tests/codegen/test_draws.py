@@ -13,14 +13,14 @@ from tests.codegen.drawn_streams import CASES, compare, state
 POSITIVE = np.random.default_rng(0).random((4, 5)) + 0.2
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("cls", "name", "args"), CASES)
 def test_numbers_and_states(cls: str, name: str, args: tuple[Any, ...]) -> None:
     for size in (None, 7, (2, 3)):
         compare(cls, name, args, size)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", "beta gamma f normal lognormal wald vonmises gumbel".split())
 def test_arrays_of_parameters(name: str) -> None:
     compare("Generator", name, (POSITIVE, POSITIVE[::-1].copy()), None)

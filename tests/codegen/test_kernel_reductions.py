@@ -69,7 +69,7 @@ def whole(combine: str, a: Array) -> Any:
     return getattr(np, combine)(a)
 
 
-@pytest.mark.sampled(12, kind=lambda combine, dtype, **_: combine + dtype)
+@pytest.mark.sampled(24, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("vector", (True, False))
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "u8"))
@@ -110,7 +110,7 @@ def test_scalar_functions_with_an_identity(
         assert out[0] == getattr(np, name).reduce(a, initial=identity)
 
 
-@pytest.mark.sampled(12, kind=lambda combine, dtype, **_: combine + dtype)
+@pytest.mark.sampled(24, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16", "b1"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))
@@ -137,7 +137,7 @@ def test_extremes(combine: str, dtype: str, target: str) -> None:
             assert same_bits(result[0:1], np.array([whole(combine, case)]), zero_signs=False)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_target
 @pytest.mark.parametrize("combine", ("any", "all", "min", "max"))
 def test_truth(combine: str, target: str) -> None:
@@ -172,7 +172,7 @@ def test_no_sum_is_a_negative_zero(target: str) -> None:
         assert out[0] == 0 and not np.signbit(out[0])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_target
 @pytest.mark.parametrize("heavy", (False, True))
 def test_several_targets_over_a_body(heavy: bool, target: str) -> None:
@@ -242,7 +242,7 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
         assert np.allclose(out["out"], a.reshape(m, n).sum(axis=1) ** 2)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @every_target
 @pytest.mark.parametrize("lanes", (64, 4, 1))
 @pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9, 16, 30, 63, 64, 77, 130))
@@ -423,7 +423,7 @@ def test_an_index_out_of_range_is_found_behind_what_decides(f: Any) -> None:
         jitted(x, i)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @every_target
 @pytest.mark.parametrize("dtype", ("b1", "u8", "f64"))
 @pytest.mark.parametrize("bound", (True, False))

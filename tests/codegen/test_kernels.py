@@ -99,7 +99,7 @@ ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
 }
 
 
-@pytest.mark.sampled(20, kind=lambda access, **_: access)
+@pytest.mark.sampled(40, kind=lambda access, **_: access)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "i16", "b1", "f16"))
 @pytest.mark.parametrize("access", ACCESSES)

@@ -18,7 +18,7 @@ def backwards(x: Any, out: Any) -> None:
     out[2 + len(x) : 2 : -1] = x
 
 
-@pytest.mark.sampled(9, kind=lambda narrow, **_: narrow)
+@pytest.mark.sampled(18, kind=lambda narrow, **_: narrow)
 @pytest.mark.parametrize("store", [forwards, backwards])
 @pytest.mark.parametrize("narrow", ["i4", "i2", "i1", "f4", "f2", "?"])
 @pytest.mark.parametrize("wide", ["i8", "f8", "i4"])

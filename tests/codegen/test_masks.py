@@ -21,7 +21,7 @@ def both(x: Any, mask: Any) -> Any:
     return x[mask], np.flatnonzero(mask), np.extract(mask, x)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", [picked, both])
 def test_shares_and_lengths(f: Any, dtype: str) -> None:

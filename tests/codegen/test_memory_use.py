@@ -205,7 +205,7 @@ ABOVE_NUMPY = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "program",
     [p for p in PROGRAMS if p.name not in ABOVE_NUMPY],

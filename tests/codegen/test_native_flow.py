@@ -67,14 +67,14 @@ def test_programs_over_memory(seed: int) -> None:
     _check(graph, inputs, written, [k for k in arrays if rng.random() < 0.3])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(16))
 def test_programs_that_only_store_copy_nothing(seed: int) -> None:
     graph, inputs, written = random_memory(seed, objects=True)
     assert _check(graph, inputs, written).copies == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(16))
 def test_programs_that_bail_out_leave_memory_as_it_was(seed: int) -> None:
     graph, inputs, written = random_memory(seed, checks=True)

@@ -127,7 +127,7 @@ def test_numbers_of_rows_that_are_read_nowhere_else_lie_on_the_stack() -> None:
     assert made.text.count(f"alloca [{MOST_ROWS * 8} x i8]") == 2
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "f", [f for f, _ in PROGRAMS] + [nearest], ids=lambda f: getattr(f, "__name__", "")
 )

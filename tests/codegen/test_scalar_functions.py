@@ -134,7 +134,7 @@ def test_exact_unary(dtype: str, target: str) -> None:
     check_exact(dtype, EXACT_UNARY[_group(dtype)], 1, target)
 
 
-@pytest.mark.sampled(12, kind=lambda dtype, **_: dtype)
+@pytest.mark.sampled(24, kind=lambda dtype, **_: dtype)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_binary(dtype: str, target: str) -> None:
@@ -165,7 +165,7 @@ def rounded_truth(fn: str, args: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[A
         return expected(fn, [x.astype(wide) for x in args]).astype(kind)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ("host", "128", "scalar"))
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_rounded(dtype: str, target: str) -> None:

@@ -15,7 +15,7 @@ from tracejit.codegen.program import sorting
 from tracejit.ir.types import DTYPES
 from tracejit.link.sorts import sort_address
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 AXES = (0, 1, 2, None)
 
@@ -40,7 +40,7 @@ def stable(x: Any, axis: Any) -> Any:
     return np.argsort(x, axis=axis, stable=True)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [sort, argsort, stable])
 def test_lines_along_each_axis(function: Any, dtype: str) -> None:

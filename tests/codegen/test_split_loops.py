@@ -15,7 +15,7 @@ from tracejit.ir.dims import Dim, floordiv, prod
 from tracejit.ir.kernel import For, Kernel, Param, Reduce, Stmt, Store, Target, Var
 from tracejit.ir.types import DTYPES
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 
 def digits(*sizes: Dim) -> list[Dim]:
@@ -118,7 +118,7 @@ def test_strided_matrices_flattened() -> None:
             assert np.array_equal(found, want)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @every_target
 @pytest.mark.parametrize("row", [24, 32, 20, 64])
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from tracejit.passes.manager import run_passes
 from tracejit.runtime.compile.graph_call import run_graph
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_programs(seed: int) -> None:
     text, inputs = random_program(seed)

@@ -45,7 +45,7 @@ def total(index: Dim, dtype: str, lanes: int) -> Kernel:
     return kernel(params, reduce, Store("out", (0,), Var("r", dtype)))
 
 
-@pytest.mark.sampled(12, kind=lambda step, **_: step)
+@pytest.mark.sampled(24, kind=lambda step, **_: step)
 @every_target
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i32", "i16"])
 @pytest.mark.parametrize("step", STEPS)

@@ -58,7 +58,7 @@ def test_stacks_of_stacks_and_empty_stacks() -> None:
         check(lambda a: np.fft.fft(a), matrix(*shape))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("transform", TRANSFORMS)

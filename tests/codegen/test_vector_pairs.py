@@ -92,7 +92,7 @@ def greatest_error(fn: str, columns: tuple[Array, Array], got: Array) -> float:
     return worst
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_host
 @every_kind
 @every_function

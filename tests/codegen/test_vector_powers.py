@@ -103,7 +103,7 @@ def greatest_error(fn: str, columns: tuple[Array, ...], got: Array) -> float:
     return worst
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @every_host
 @pytest.mark.parametrize("fn", TRUTH)
 def test_error_bound(fn: str, host: str) -> None:

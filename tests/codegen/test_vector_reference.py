@@ -32,7 +32,7 @@ from tracejit.ir.kernel import Call, For, Kernel, Param, Store
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 FLOATS = ("f64", "f32", "f16")
 #: Those that the parts of complex results have are of float64 alone.
@@ -102,7 +102,7 @@ def native(name: str, dtype: str, host: str, columns: tuple[Array, ...]) -> Arra
     return out
 
 
-@pytest.mark.sampled(40, kind=lambda name, **_: name)
+@pytest.mark.sampled(120, kind=lambda name, **_: name)
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:
@@ -115,7 +115,7 @@ def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:
     assert not bad, f"{len(bad)} of {got.size}: {shown}"
 
 
-@pytest.mark.sampled(16, kind=lambda name, **_: name)
+@pytest.mark.sampled(32, kind=lambda name, **_: name)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_a_fused_result_is_in_the_class_of_the_op(name: str, dtype: str) -> None:

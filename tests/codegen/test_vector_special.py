@@ -51,7 +51,7 @@ CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
 
 
-@pytest.mark.sampled(16, kind=lambda name, **_: name)
+@pytest.mark.sampled(48, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:
@@ -63,7 +63,7 @@ def test_error_bound(name: str, dtype: str, fma: bool) -> None:
     assert found[worst] <= bound, f"{found[worst]:.3f} ULP at {float(x[worst])!r}"
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("name", NAMES)
 def test_scipys_error_is_no_smaller_but_for_a_few_ulp(name: str) -> None:
     x = points(name, COUNT)
@@ -151,7 +151,7 @@ def test_every_function_of_one_number_is_here() -> None:
     assert set(PRECISE) & set(ARITY) == {*NAMES, "erf", "kl_div"} and set(BOUNDS) == set(NAMES)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_needs_no_library_on_any_cpu(

@@ -77,7 +77,7 @@ def test_gradients_and_devices() -> None:
     ]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_what_is_looked_at_is_what_runs(program: Program) -> None:
     """With places or without, the machine code is the same."""

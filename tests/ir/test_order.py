@@ -24,7 +24,7 @@ from tracejit.ir.kernel import For, Load, Param, Reduce, Store, Target, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.order import LANES, STRIDED_BLOCK, VECTOR_BLOCK, ordered_reduce, reduction_order
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 ORDERS = [(LANES, VECTOR_BLOCK), (1, STRIDED_BLOCK), (8, 8), (4, 32), (1, 1)]
 LENGTHS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 511, 512, 513, 1000, 1024, 3 * 512, 7 * 512 + 5]
@@ -255,7 +255,7 @@ def test_the_error_of_columns_is_not_above_numpys(kind, dtype) -> None:
     assert np.mean(np.square(ours)) <= np.mean(np.square(theirs)), (ours, theirs)
 
 
-@pytest.mark.sampled(4, kind=lambda kind, **_: str(kind))
+@pytest.mark.sampled(12, kind=lambda kind, **_: str(kind))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_error_is_not_above_numpys(kind, dtype) -> None:

@@ -24,7 +24,7 @@ N = symbol("n")
 F64 = DTYPES["f64"]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_stage_prints_and_parses_back(seed: int) -> None:
     graph, inputs = random_graph(seed)

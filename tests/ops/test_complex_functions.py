@@ -101,7 +101,7 @@ def part_errors(name: str, z: Array, found: Array) -> Array:
     return out.max(0)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @every_name
 @every_dtype
 def test_each_part_is_exact_to_a_few_places(name: str, dtype: Any) -> None:
@@ -112,7 +112,7 @@ def test_each_part_is_exact_to_a_few_places(name: str, dtype: Any) -> None:
     assert errors[worst] <= bound, f"{errors[worst]:.2f} ULP at {z[worst]!r}"
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_name
 @every_dtype
 def test_special_values_are_numpys(name: str, dtype: Any) -> None:

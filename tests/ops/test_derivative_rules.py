@@ -60,7 +60,7 @@ def test_every_op_has_rules_or_is_constant_or_is_listed(name: str) -> None:
     assert (name in WITHOUT) + has_rules(op) + op.constant == 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", elementwise_names())
 def test_elementwise_on_arrays(name: str) -> None:
     found = 0
@@ -284,7 +284,7 @@ def guarded(x: Any, test: str, name: str, other: float) -> Graph:
     return builder.build([_where(c, v, test, name, other)])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_where_leaks_nothing_of_the_lane_not_taken(name: str, dtype: str) -> None:
@@ -305,7 +305,7 @@ def test_where_leaks_nothing_of_the_lane_not_taken(name: str, dtype: str) -> Non
     assert g[0] == 0 and g[2] == 0 and np.isfinite(g[1])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
 @pytest.mark.parametrize("name", _HOLOMORPHIC)
 def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:
@@ -331,7 +331,7 @@ def test_compiled_absorbing_zeros(name: str) -> None:
         assert_same(expected, actual, parity=parity, ulp=1)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", ["multiply_no_nan", "product_no_nan", "divide_no_nan"])
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "c64", "c128"])
 def test_compiled_absorbing_zeros_of_numbers(name: str, dtype: str) -> None:

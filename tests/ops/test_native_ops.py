@@ -26,7 +26,7 @@ from tracejit.ir.op import OPS
 from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 SCALARS = scalar_cases()
 NAMES = sorted(name for name, op in OPS.items() if is_a_function_of_values(op))
@@ -57,7 +57,7 @@ def test_no_op_is_left_out() -> None:
         assert samples_of(OPS[name]), f"{name} has no samples"
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("fn", all_functions())
 def test_a_scalar_function(fn: str) -> None:
     """It has its meaning in every number of lanes, on each combination of dtypes."""

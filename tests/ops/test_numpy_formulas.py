@@ -88,7 +88,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.sampled(8, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(16, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("f", samples.COMPLEX_ARRAYS, ids=lambda f: f.__name__)
 def test_complex_arrays_follow_numpy(f, dtype) -> None:
@@ -107,7 +107,7 @@ def test_complex_arrays_follow_numpy(f, dtype) -> None:
             assert "reversed" in a or not jitted.report().fallbacks, where
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("f", samples.COMPLEX, ids=lambda f: f.__name__)
 def test_complex_scalars_follow_numpy(f) -> None:
     """NumPy scalars, 0-d arrays, Python numbers and arrays of real numbers among them."""

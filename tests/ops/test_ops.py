@@ -125,7 +125,7 @@ def test_results_are_fresh_and_operands_stay(name) -> None:
                 assert value.flags.writeable
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PLAIN)
 def test_evaluate_agrees_with_the_reference(name) -> None:
     op = OPS[name]

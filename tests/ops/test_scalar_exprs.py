@@ -101,7 +101,7 @@ def native_samples(op):
 SCALAR_OPS = [n for n, op in sorted(OPS.items()) if hasattr(op, "scalar_expr")]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", SCALAR_OPS)
 def test_expressions_agree_with_evaluate(name) -> None:
     op, ran = OPS[name], 0

@@ -178,7 +178,7 @@ def close(got, expected, dtype):
     np.testing.assert_allclose(got, expected, rtol=0, atol=64 * np.finfo(dtype).eps * scale)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_is_a_contraction_and_so_are_its_gradients(spelling):
     rng = np.random.default_rng(1)

@@ -14,7 +14,7 @@ from tests.support.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 Function = Callable[..., None]
 RUNS = [pytest.param(f, id=f.__name__) for f, _ in CASES + UPDATES]
@@ -56,7 +56,7 @@ def after(f: Callable[..., Any], args: list[np.ndarray[Any, Any]], *limits: Any)
     return given
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("f", RUNS)
 def test_loops_do_what_numpy_does(f: Function) -> None:
     # Of quotients the sums are not exact.
@@ -75,7 +75,7 @@ def test_loops_do_what_numpy_does(f: Function) -> None:
         assert jitted.report().compiles and not jitted.report().fallbacks
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(64)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("limits", LIMITS[:2])
 @pytest.mark.parametrize("f", RUNS)
@@ -112,7 +112,7 @@ def test_long_and_short_sums_have_the_same_bits(m: int, n: int, dtype: str) -> N
     assert_same(found[2], before[1])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("m, n", [(16, 16), (63, 33), (64, 47), (65, 70), (513, 40), (1100, 21)])
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("known", [True, False])

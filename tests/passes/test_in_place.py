@@ -286,7 +286,7 @@ def random_stores(rng: np.random.Generator) -> str:
     return text + f"    return {', '.join(versions)}\n"
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_stores_need_no_copies(seed: int) -> None:
     rng = np.random.default_rng(seed)

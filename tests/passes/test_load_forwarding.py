@@ -40,7 +40,7 @@ def of_the_run(f: Function) -> Function:
     return g
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("f, limits", RUNS + LEFT)
 def test_loops_do_what_numpy_does(f: Function, limits: list[tuple[int, int]]) -> None:
     fixed, free = tracejit.jit(f), tracejit.jit(of_the_run(f))

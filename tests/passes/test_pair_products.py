@@ -174,7 +174,7 @@ def test_two_products_become_one_node(f: Callable[..., Any]) -> None:
     assert "transpose" not in found
 
 
-@pytest.mark.sampled(4, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(12, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("f", PAIRS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_two_products_agree_with_numpy(f: Callable[..., Any], dtype: Any) -> None:

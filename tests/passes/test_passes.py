@@ -65,7 +65,7 @@ def edge_inputs(graph: Graph) -> list[Any]:
     return out
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_pass_keeps_every_bit(seed: int) -> None:
     graph, inputs = random_graph(seed)

@@ -39,7 +39,7 @@ def agree(case: Case, jitted: Any, args: tuple[object, ...]) -> None:
     assert "TJ013" not in str(jitted.report()), str(jitted.report())
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @EACH
 @OBJECT_WARNINGS
 def test_after_a_good_call(case: Case) -> None:
@@ -54,7 +54,7 @@ def test_after_a_good_call(case: Case) -> None:
             raise
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @EACH
 @OBJECT_WARNINGS
 def test_as_the_first_call(case: Case) -> None:
@@ -75,7 +75,7 @@ def test_the_cases_do_raise() -> None:
     assert all(run(case.f, case.good).exception is None for case in CASES)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_of_rejected_arguments(layout: str) -> None:
     for case in CASES:

@@ -11,7 +11,7 @@ from tests.programs.dynamic_programs import PROGRAMS
 from tests.support.compare import assert_parity
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_compile_and_agree_with_numpy(name: str) -> None:
     f, arguments = PROGRAMS[name]

@@ -17,7 +17,7 @@ from tests.support.compare import assert_same
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.runtime import nesting
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 TIMES = 280
 
@@ -30,7 +30,7 @@ def codes(f: Any) -> list[str]:
     return [x.code for x in f.report().fallbacks]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("name", long_programs.STATEMENTS)
 def test_no_recursion_over_statements(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -38,7 +38,7 @@ def test_the_program_itself_says_something(program: Program) -> None:
     assert any(x.size and x.dtype.kind in "biufc" and x.any() for x in numbers)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(48)
 @by_name(PROGRAMS)
 def test_sizes(program: Program) -> None:
     jitted = tracejit.jit(program.f)
@@ -57,7 +57,7 @@ def test_sizes(program: Program) -> None:
         assert len(jitted.report().compiles) == compiled, str(jitted.report())
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @by_name(PROGRAMS)
 def test_layouts(program: Program) -> None:
     args = program.arguments(program.sizes[0])
@@ -68,7 +68,7 @@ def test_layouts(program: Program) -> None:
     assert_parity(program.f, *args, also=others, calls=1, **program.allowed(args))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @by_name(IN_SCOPE)
 def test_strict_accepts_what_calls_nothing(program: Program) -> None:
     plain, jitted = tracejit.jit(program.f), tracejit.jit(program.f, strict=True)

@@ -46,7 +46,7 @@ def _layouts(x: np.ndarray) -> list[np.ndarray]:
     return [x, np.asfortranarray(x), apart, x[back].copy()[back]]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("f", _programs())
 def test_a_program_does_what_it_does_in_numpy(f: Callable[..., Any]) -> None:
     given = [d() if callable(d) else d for d in f.__defaults__ or ()]
@@ -85,7 +85,7 @@ def _grown(x: Any, k: int) -> Any:
     return np.resize(x, (x.shape[0] + k, *(n + k for n in x.shape[1:])))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize(
     "f", [pytest.param(getattr(m, n), id=n) for m, names in SIZED.items() for n in names.split()]
 )

@@ -17,7 +17,7 @@ from benchmarks._gpu_libraries import Arrays
 from tests.ops.device_nodes import DeviceNode, nodes_of
 from tracejit.codegen.device.simulated import simulated_device
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 CASES = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 

@@ -37,7 +37,7 @@ def test_they_are_benchmarks() -> None:
     assert {"networks", "rows"} <= set(names())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("model", networks.MODELS, ids=lambda m: m.name)
 def test_a_compiled_step_is_the_plain_one(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     p, inputs, target = in_double(list(model.make(np.random.default_rng(3), True)))

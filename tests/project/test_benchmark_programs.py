@@ -21,14 +21,14 @@ EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.
 SMALL = pytest.mark.parametrize("size", ["S", "T"])
 
 
-@pytest.mark.sampled(12, kind=lambda program, **_: program.name)
+@pytest.mark.sampled(36, kind=lambda program, **_: program.name)
 @EACH
 @SMALL
 def test_compiled(program: Program, size: str) -> None:
     check(program, size, tracejit.jit)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @EACH
 def test_one_compiled_function_takes_both_sizes(program: Program) -> None:
     jitted = tracejit.jit(program.kernel)

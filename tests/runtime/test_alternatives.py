@@ -31,7 +31,7 @@ def natively(jitted: Any, *args: Any) -> None:
         assert not calls, jitted.report()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("f", ONE, ids=lambda f: f.__name__)
 def test_each_path_gives_what_python_gives(f: Any) -> None:
     jitted = tracejit.jit(f)

@@ -85,7 +85,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("k", range(len(CASES)))
 def test_cases_in_every_layout(k: int) -> None:
     f, args = CASES[k]

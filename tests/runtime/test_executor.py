@@ -107,7 +107,7 @@ def test_random_programs_reach_what_they_are_for() -> None:
 _FOUND = (129, 189, 702, 1149)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", [*range(12), *_FOUND])
 def test_the_other_reader_agrees(seed: int) -> None:
     """Random programs after all passes, as native code; its sizes are numbers."""

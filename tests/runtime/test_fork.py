@@ -20,7 +20,7 @@ import tracejit
 from tests.runtime import fork_programs
 from tracejit import locks
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(4)
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
@@ -42,14 +42,14 @@ def run_apart(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @needs_fork
 @pytest.mark.parametrize("delay", ["0.02", "0.15", "0.3", "0.5"])
 def test_a_fork_in_a_first_compile(delay: str) -> None:
     assert run_apart("first_compile", delay) == "alive\n"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @needs_fork
 @pytest.mark.parametrize("program", fork_programs.PROGRAMS_OF_FORKS)
 def test_a_fork_in_the_middle(program: str) -> None:

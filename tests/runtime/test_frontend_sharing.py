@@ -86,7 +86,7 @@ RESULTS: list[F] = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("k", range(len(RESULTS)))
 def test_results_share_memory_where_numpys_do(k: int) -> None:
     f = RESULTS[k]

@@ -12,7 +12,7 @@ from tests.frontend.numpy.surface.cases import Case
 from tests.frontend.numpy.surface.check import check
 from tests.runtime.repeated_samples import SAMPLES
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 FORMS = ("plain", "fortran", "strided", "reversed", "transposed")
 SINGLE = ("zero_d", "scalar", "number")
@@ -102,7 +102,7 @@ np.reshape(a, (3, 4), copy=True)
 """
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("text", COPIES.split("\n")[1:-1])
 def test_new_arrays_are_laid_out_as_numpys(text: str) -> None:
     if text == 'a.ravel("K")':
@@ -175,7 +175,7 @@ np.meshgrid(v, w, sparse=True)
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("text", FLAGS.split("\n")[1:-1])
 def test_views_can_be_stored_into_where_numpys_can(text: str) -> None:
     assert_as_numpy(text, *FORMS)

@@ -56,7 +56,7 @@ ULPS: dict[str, Any] = {"parity": "ulp", "ulp": 8}
 NATIVE: dict[str, Any] = {"parity": "order", "ulp": 64}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_batches_of_programs_are_their_lanes(program: Program) -> None:
     graph = traced(program)
@@ -150,7 +150,7 @@ def test_batches_of_batches(program: Program) -> None:
             assert_same(expected[j][k], np.asarray(out)[j], **ULPS)
 
 
-@pytest.mark.sampled(10, kind=lambda program, **_: program.function.__name__)
+@pytest.mark.sampled(30, kind=lambda program, **_: program.function.__name__)
 @pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_no_lanes_and_one(program: Program, size: int) -> None:
@@ -168,7 +168,7 @@ def test_no_lanes_and_one(program: Program, size: int) -> None:
             assert (len(out), out.ndim, out.dtype) == (0, v.type.ndim, v.type.dtype)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_batches_of_programs_run_natively(program: Program) -> None:
     graph = traced(program)
@@ -308,7 +308,7 @@ def _rolled(x: Any, j: int) -> Any:
     return x
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", MAPPED, ids=lambda p: p.function.__name__)
 def test_vmap_is_a_loop_whose_results_are_stacked(program: Program) -> None:
     for flags in subsets(program):

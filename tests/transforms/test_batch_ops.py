@@ -66,7 +66,7 @@ def tolerance(op: Op) -> dict[str, Any]:
     return {"parity": "ulp", "ulp": int(match[2]) + 3} if match[1] == "ulp" else {}
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PLAIN)
 def test_batches_of_each_op_are_its_lanes(name: str) -> None:
     op = OPS[name]

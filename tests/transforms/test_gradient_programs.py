@@ -87,7 +87,7 @@ def test_the_gradient_by_evaluation(program: Program) -> None:
     _check(program, Compiled(lambda *args: gradient(*args)), "evaluated", stores=False)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @ALL
 def test_the_compiled_gradient(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -106,7 +106,7 @@ def test_the_gradient_op_by_op(program: Program) -> None:
         _check(program, gradient, "op by op")
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @ALL
 def test_tangents_and_cotangents_agree(program: Program) -> None:
     places = places_of(program.calls[0])
@@ -128,7 +128,7 @@ def test_tangents_and_cotangents_agree(program: Program) -> None:
         assert abs(float(tangent) - np.sum(terms)) <= eps * size
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @ALL
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse and reverse over reverse mode give what differences of gradients do."""

@@ -30,7 +30,7 @@ LOST = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("f", [pytest.param(f, id=name) for name, f in programs()])
 def test_the_gradient_of_a_program(f: Callable[..., Any]) -> None:
     args = arguments(f)

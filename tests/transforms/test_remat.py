@@ -13,7 +13,7 @@ from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 X = np.linspace(0.2, 1.4, 7)
 

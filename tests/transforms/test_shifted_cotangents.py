@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", CASES)
 def test_sums_over_boxes(name: str) -> None:
     shape, boxes = CASES[name]

@@ -120,7 +120,7 @@ def pulled(p: Any) -> Any:
     return y, pull(CT)[0], rows
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives(kind: str, mode: str) -> None:
@@ -153,7 +153,7 @@ def test_derivatives(kind: str, mode: str) -> None:
         )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches(kind: str, mode: str) -> None:

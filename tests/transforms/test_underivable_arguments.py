@@ -12,7 +12,7 @@ import pytest
 
 import tracejit
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 X = np.array([1.0, 2.0, 3.0])
 Pair = namedtuple("Pair", "w rest")
@@ -177,7 +177,7 @@ def refused(mode, call, p, name):
     assert "containers and objects" in text or "tangent" in text
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_each_kind_of_object_in_each_container(container, mode):

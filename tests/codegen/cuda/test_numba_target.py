@@ -64,7 +64,7 @@ def _through_doubles(case: Case) -> bool:
         return False
 
 
-@pytest.mark.sampled(160)
+@pytest.mark.sampled(480)
 @pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=str)
 @pytest.mark.parametrize("name", _CASES)
 def test_ptx(name: str, capability: tuple[int, int]) -> None:
@@ -148,7 +148,7 @@ def _run_here(case: Case, operands: Sequence[Array]) -> Array:
     return out
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize("name", _EXACT)
 def test_the_code_on_this_machine_has_the_bits_of_the_native_code(name: str) -> None:
     case = _CASES[name]
@@ -159,7 +159,7 @@ def test_the_code_on_this_machine_has_the_bits_of_the_native_code(name: str) -> 
     assert same_bits(got, want), (rows[:5], kernel_source(case))
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(62)
 @pytest.mark.parametrize("name", _SOURCES)
 def test_functions_in_source_have_the_bits_of_the_definition_on_this_machine(name: str) -> None:
     case = _CASES[name]

@@ -41,7 +41,7 @@ def check(some: Sequence[Case]) -> None:
         assert same_bits(got, want), (case, rows[:5], function_source(case))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_functions(dtype: str) -> None:
     check([case for case in _CASES if case[1][0] == dtype and case[0] != "cast" and exact(case)])
@@ -53,7 +53,7 @@ def test_casts(dtype: str) -> None:
     check([case for case in _CASES if case[1][0] == dtype and case[0] == "cast"])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(SOURCES - {"gcd", "integer_power", "power_exceeds"}))
 def test_functions_in_source_have_the_bits_of_the_definition(name: str, dtype: str) -> None:

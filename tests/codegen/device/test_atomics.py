@@ -77,7 +77,7 @@ def test_integers(ufunc: np.ufunc, dtype: Any) -> None:
         assert len(trips.launches) == 2
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("ufunc", UPDATES, ids=lambda u: u.__name__)
 @pytest.mark.parametrize("dtype", WIDE, ids=lambda d: d.__name__)
 def test_machine_code_has_them(ufunc: np.ufunc, dtype: Any) -> None:

@@ -23,7 +23,7 @@ from tracejit.codegen.cuda.simulator import simulator
 from tracejit.codegen.program.emit import InputSlot, Program
 from tracejit.ir.op import OPS
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 #: Groups of each op that a run takes.
 _GROUPS = 1
@@ -52,7 +52,7 @@ class _Collecting(DeviceNode):
         return program
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", NAMES)
 def test_machine_code_of_an_op(name: str, request: pytest.FixtureRequest) -> None:
     """The kernels of its samples compile, without a device; a run compiles some of them."""

@@ -38,7 +38,7 @@ def ptx(launch: Launch, capability: tuple[int, int]) -> str:
     return compile_ptx(launch.source, launch.name, launch.signature, capability, space)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_every_kernel_of_a_program(program: Any) -> None:
     found = trips(program.kernel, *program.arguments("S").values())

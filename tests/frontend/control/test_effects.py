@@ -39,7 +39,7 @@ def printed() -> Printed:
     return Printed()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_natively(f, printed: Printed) -> None:
     jitted = tracejit.jit(f)

@@ -91,7 +91,7 @@ def beside_a_gradient(y: Any, m: Any, q: Any) -> Any:
     return tracejit.grad(lambda q: advanced(y, m, q) * q)(q)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "f",
     [

@@ -118,7 +118,7 @@ def test_body_traces_of_a_nest_that_asks_what_it_begins_with(
     assert found[2] <= 4 * found[1], found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("kind", NESTS)
 def test_graphs_are_those_of_loops_traced_from_scratch(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

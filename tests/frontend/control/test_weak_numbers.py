@@ -28,7 +28,7 @@ def outcome(f: Any, a: Any, n: int, capsys: Any) -> Any:
     return result, capsys.readouterr().out
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(96)
 @pytest.mark.parametrize("function, dtype", CASES, ids=lambda x: getattr(x, "__name__", x))
 def test_results_are_pythons(function: Any, dtype: str, capsys: Any) -> None:
     values = np.array([3.0, 0.0, 2.0, 5.0, 1.0, 12.0])

@@ -17,7 +17,7 @@ from tracejit.frontend.interpreter import library
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, function_named
 from tracejit.frontend.interpreter.library_loops import LOOPS
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 
 def hosted(compiled: Any, *args: Any) -> list[str]:
@@ -30,7 +30,7 @@ def test_each_function_has_a_sample() -> None:
     assert {function_named(name) for name in s.CALLS} >= FOLLOWED
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("name", s.CALLS)
 def test_results_are_those_of_the_call(name: str) -> None:
     f, x = s.CALLS[name]
@@ -119,7 +119,7 @@ def test_many_bytes_are_looked_up(dtype: Any) -> None:
                 assert_same(f(a, v), np.searchsorted(a, v, side))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:
     """Where elements are not in order, NumPy's own results are asked for."""
@@ -157,7 +157,7 @@ def test_points_in_order_are_met_one_by_one(form: str) -> None:
     np.testing.assert_allclose(slope[inside], steps[inside], rtol=1e-12)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("m", range(1, 20))
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions_of_any_length(m: int, mode: Any) -> None:

@@ -24,7 +24,7 @@ def test_sizes_below_ddof() -> None:
             assert outcome(jitted, a) == outcome(lambda a, d=ddof: a.var(ddof=d), a), (n, ddof)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("part", range(8))
 def test_functions_with_odd_arguments(part) -> None:
     """Some calls of each; `python -m tests.frontend.numpy.argument_kinds` makes all of them."""

@@ -11,7 +11,7 @@ import tracejit
 RNG = np.random.default_rng(5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("name", ["convolve", "correlate", "convolve2d", "correlate2d"])
 def test_filters(name, mode):

@@ -301,7 +301,7 @@ REAL: list[F] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 def test_reductions(dtype: Any) -> None:
     x, y = wave(2, 3, 4, dtype=dtype), wave(3, 5, 2, dtype=dtype)
@@ -410,7 +410,7 @@ def test_unknown_functions_are_refused() -> None:
         assert refused(f, X) == code
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("k", range(len(MATRICES)))
 def test_stores_through_a_flattened_result_reach_it_as_in_numpy(k: int) -> None:
     """Whether `y.reshape(-1)` is a view depends on how NumPy lays out `y`: known, or refused."""

@@ -207,7 +207,7 @@ def _views(x: np.ndarray) -> list[Callable[[np.ndarray], np.ndarray]]:
     ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(_views(X))))
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_views_share_memory_exactly_where_numpys_do(k: int, order: str) -> None:

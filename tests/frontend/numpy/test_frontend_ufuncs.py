@@ -97,7 +97,7 @@ BINARY = [np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.
 BINARY += [np.floor_divide, np.remainder, np.bitwise_and, np.left_shift, np.equal, np.hypot]
 
 
-@pytest.mark.sampled(16, kind=lambda f, **_: f.__name__)
+@pytest.mark.sampled(48, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("scalar", SCALARS, ids=repr)
 @pytest.mark.parametrize("f", BINARY, ids=lambda f: f.__name__)
 def test_promotion_of_arrays_and_constants(f: Any, scalar: Any) -> None:

@@ -53,7 +53,7 @@ def check_same(want: Any, got: Any) -> None:
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol / 10)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @every_unary
 @pytest.mark.parametrize("dtype", ["?", "b", "B", "h", "H", "i", "I", "l", "L", "f", "d"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -75,7 +75,7 @@ def test_half_precision_of_numpys_functions_is_numpys(f: F) -> None:
     np.testing.assert_array_equal(found, f(x) * 2)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @every_unary
 def test_kinds_of_operands(f: F) -> None:
     """Scalars, arrays without axes, views: NumPy's i0 gives arrays even for scalars."""
@@ -132,7 +132,7 @@ def test_complex_numbers_are_scipys() -> None:
         np.testing.assert_array_equal(tracejit.jit(lambda z, f=f: f(z) + 1)(z), f(z) + 1)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_unary
 def test_gradients_and_batches(f: F) -> None:
     x = X.reshape(8, 12)[1:-1]

@@ -20,7 +20,7 @@ def _array(n: int) -> Any:
     return np.random.default_rng(n).standard_normal(n)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", list_programs.PROGRAMS)
 def test_program(name: str) -> None:
     f = list_programs.PROGRAMS[name]
@@ -53,7 +53,7 @@ def _same_classes(a: Any, b: Any) -> None:
             _same_classes(a[key], b[key])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", list_programs.SHARING)
 def test_elements_that_others_hold(name: str) -> None:
     f = list_programs.SHARING[name]

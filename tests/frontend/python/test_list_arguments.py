@@ -40,7 +40,7 @@ def check(f: Callable[..., Any], jitted: Any, *args: Any) -> None:
     assert (expected[0] is args[0]) == (got[0] is given[0])
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     ("f", "make"), ANY_LENGTH, ids=[f"{f.__name__}-{m.__name__}" for f, m in ANY_LENGTH]
 )

@@ -64,7 +64,7 @@ def test_exponents() -> None:
     agree(lambda x: math.frexp(x), [(x,) for x in FLOATS], 0)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", OF_COMPLEX)
 def test_functions_of_a_complex_number(name: str) -> None:
     function = getattr(cmath, name)

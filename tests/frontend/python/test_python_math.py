@@ -80,7 +80,7 @@ def test_functions_of_a_float(name: str) -> None:
     agree(f, calls, repeats=sum(not in_int64(f, args) for args in calls))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [n for n in UNARY if n not in ("ceil", "floor", "modf", "trunc")])
 def test_functions_in_a_loop(name: str) -> None:
     """NumPy's scalars, and ints."""

@@ -17,7 +17,7 @@ from tests.frontend.python import random_programs as programs
 from tests.support.compare import assert_same
 from tracejit.codegen.program.random.rng_state import _SAVED
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 X = np.arange(-4.0, 3.0) / 2
 ROWS = np.arange(12.0).reshape(4, 3)
@@ -109,7 +109,7 @@ def assert_compiled(g: Any) -> None:
     assert not _SAVED
 
 
-@pytest.mark.sampled(16, kind=lambda name, **_: name)
+@pytest.mark.sampled(48, kind=lambda name, **_: name)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name, (kinds, _) in PROGRAMS.items() for kind in kinds]
 )
@@ -127,7 +127,7 @@ def test_streams_that_are_arguments(name: str, kind: str) -> None:
     assert_compiled(g)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", NUMPY)
 def test_native_draws(kind: str) -> None:
     """To the bit, with nothing that runs in Python."""

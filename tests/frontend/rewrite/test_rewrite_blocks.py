@@ -23,7 +23,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 INTS = (-1, 0, 1, 2, 3, 5)
 

@@ -25,7 +25,7 @@ from tracejit.ir.graph import Graph
 from tracejit.runtime.call.signature import History, specialize
 from tracejit.runtime.compile.stages import trace_call
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 
 def apart(*shape: int) -> Any:
@@ -37,7 +37,7 @@ def apart(*shape: int) -> Any:
 LENGTHS = pytest.mark.parametrize(("m", "n"), [(7, 3), (3, 7), (6, 4), (4, 6), (5, 5), (4, 1)])
 
 
-@pytest.mark.sampled(12, kind=lambda mode, **_: mode)
+@pytest.mark.sampled(36, kind=lambda mode, **_: mode)
 @KINDS
 @LENGTHS
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
@@ -87,7 +87,7 @@ QUANTILES: list[F] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("k", range(len(QUANTILES)))
 def test_quantiles(k: int) -> None:
     check(QUANTILES[k], apart(4, 5))

@@ -25,7 +25,7 @@ from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.runtime.dataflow.executor import run_dataflow
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(6)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 5))
@@ -97,7 +97,7 @@ def test_in_a_branch(name: str) -> None:
     compiled(branch, np.abs(X), -np.abs(X))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_in_nested_loops_with_a_carried_array(name: str) -> None:
     f = FUNCTIONS[name]

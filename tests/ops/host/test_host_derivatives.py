@@ -13,7 +13,7 @@ from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(9)
 
 RNG = np.random.default_rng(7)
 START = RNG.bit_generator.state
@@ -156,7 +156,7 @@ def test_equal_eigenvalues() -> None:
     assert np.isfinite(g).all()
 
 
-@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
+@pytest.mark.sampled(6, kind=lambda dtype, **_: str(dtype))
 @KINDS
 @SHAPES
 def test_qr(shape: Any, dtype: Any) -> None:
@@ -241,7 +241,7 @@ NORMS: list[F] = [
 ]
 
 
-@pytest.mark.sampled(5, kind=lambda k, **_: str(k))
+@pytest.mark.sampled(15, kind=lambda k, **_: str(k))
 @KINDS
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int, dtype: Any) -> None:

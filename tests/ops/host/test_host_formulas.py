@@ -13,7 +13,7 @@ from tests.ops.host.test_host_derivatives import (  # noqa: F401 - a fixture
     same_numbers,
 )
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(7)
 
 NARROW = {"f": np.float32, "c": np.complex64}
 
@@ -162,7 +162,7 @@ ARRAYS: list[tuple[F, str]] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("k", range(len(ARRAYS)))
 def test_arrays(k: int) -> None:
     f, kinds = ARRAYS[k]

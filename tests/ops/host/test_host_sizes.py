@@ -53,7 +53,7 @@ SYMBOLIC: list[tuple[F, tuple[tuple[int, ...], ...]]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]

@@ -74,7 +74,7 @@ SYSTEMS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("k", range(len(SYSTEMS)))
 def test_systems(k: int) -> None:
     run_case(SYSTEMS[k])
@@ -131,7 +131,7 @@ DECOMPOSITIONS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("k", range(len(DECOMPOSITIONS)))
 def test_decompositions_and_functions(k: int) -> None:
     run_case(DECOMPOSITIONS[k])

@@ -33,13 +33,13 @@ TRANSFORMS: list[Case] = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", range(len(TRANSFORMS)))
 def test_fourier_transforms(k: int) -> None:
     run_case(TRANSFORMS[k])
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", ["dct", "dst", "idct", "idst"])
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 def test_cosine_and_sine_transforms(name: str, kind: int) -> None:

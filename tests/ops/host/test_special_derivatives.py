@@ -91,7 +91,7 @@ FUNCTIONS: list[tuple[F, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("name", "x"), CASES, ids=[name for name, _ in CASES])
 def test_functions_of_one_number(name: str, x: Any) -> None:
     f = getattr(sp, name)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("program", [p.__name__ for p in handle_programs.PROGRAMS])
 def test_a_process_outlives_what_it_drops(program: str) -> None:
     done = subprocess.run(

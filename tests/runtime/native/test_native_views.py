@@ -116,7 +116,7 @@ def assert_same_views(expected: Any, got: Any, *given: Any) -> None:
             assert np.may_share_memory(old, other_old) == np.may_share_memory(new, other_new)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_are_those_of_numpy_without_python(name: str) -> None:
     f = VIEWS[name]

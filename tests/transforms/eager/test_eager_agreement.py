@@ -22,7 +22,7 @@ from tests.transforms.gradient_programs import PROGRAMS as OTHERS
 CONTEXTS: tuple[Callable[[], Any], ...] = (tracejit.eager, lambda: np.errstate(all="raise"))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", [*PROGRAMS, *EAGER])
 def test_runs_operation_by_operation_know_what_is_compiled(name: str) -> None:
     f = (PROGRAMS | EAGER)[name]
@@ -47,7 +47,7 @@ def test_orders_that_are_not_differentiated_by(k: int) -> None:
             np.testing.assert_allclose(compiled(order, X, X), expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", list(OTHERS)[::4])
 def test_gradients_of_programs_compile_whatever_is_ignored(name: str) -> None:
     program = OTHERS[name]
