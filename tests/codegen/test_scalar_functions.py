@@ -134,7 +134,7 @@ def test_exact_unary(dtype: str, target: str) -> None:
     check_exact(dtype, EXACT_UNARY[_group(dtype)], 1, target)
 
 
-@pytest.mark.sampled(24, kind=lambda dtype, **_: dtype)
+@pytest.mark.sampled(36, kind=lambda dtype, **_: dtype)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_binary(dtype: str, target: str) -> None:

@@ -40,7 +40,7 @@ def stable(x: Any, axis: Any) -> Any:
     return np.argsort(x, axis=axis, stable=True)
 
 
-@pytest.mark.sampled(27)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [sort, argsort, stable])
 def test_lines_along_each_axis(function: Any, dtype: str) -> None:

@@ -15,7 +15,7 @@ from tracejit.ir.dims import Dim, floordiv, prod
 from tracejit.ir.kernel import For, Kernel, Param, Reduce, Stmt, Store, Target, Var
 from tracejit.ir.types import DTYPES
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 
 def digits(*sizes: Dim) -> list[Dim]:

@@ -143,7 +143,7 @@ def specials(dtype: str) -> Floats:
     return np.array([sign * size for size in sizes for sign in (1.0, -1.0)], info.dtype)
 
 
-@pytest.mark.sampled(54, kind=lambda name, **_: name)
+@pytest.mark.sampled(81, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:
@@ -154,7 +154,7 @@ def test_error_bound(name: str, dtype: str, fma: bool) -> None:
     assert errors[worst] <= bound, f"{errors[worst]:.3f} ULP at {float(x[worst]).hex()}"
 
 
-@pytest.mark.sampled(36, kind=lambda name, **_: name)
+@pytest.mark.sampled(54, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None:
@@ -168,7 +168,7 @@ def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None
         np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(want[number]))
 
 
-@pytest.mark.sampled(27, kind=lambda name, **_: name)
+@pytest.mark.sampled(40, kind=lambda name, **_: name)
 @pytest.mark.skipif(not PERMUTES, reason="the host has no AVX-512")
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_permutations_change_no_bit_but_of_tanh(name: str, dtype: str) -> None:
@@ -216,7 +216,7 @@ def test_exact_where_the_result_is_representable(dtype: str, fma: bool) -> None:
             assert value(name, x) == x
 
 
-@pytest.mark.sampled(24, kind=lambda name, **_: name)
+@pytest.mark.sampled(36, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", _SYMMETRIC)

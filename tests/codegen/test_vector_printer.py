@@ -26,7 +26,7 @@ def points(dtype: str) -> Any:
     return np.concatenate([*usual, special, np.negative(special)]).astype(kind)
 
 
-@pytest.mark.sampled(48, kind=lambda name, **_: name)
+@pytest.mark.sampled(72, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("name", sorted(ARITY))

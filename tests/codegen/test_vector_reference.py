@@ -102,7 +102,7 @@ def native(name: str, dtype: str, host: str, columns: tuple[Array, ...]) -> Arra
     return out
 
 
-@pytest.mark.sampled(120, kind=lambda name, **_: name)
+@pytest.mark.sampled(180, kind=lambda name, **_: name)
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:

@@ -113,7 +113,7 @@ def jitted(name: str) -> Any:
     return tracejit.jit(defined(f"    return {module}.{name}({given})\n", given), strict=True)
 
 
-@pytest.mark.sampled(72, kind=lambda name, **_: name)
+@pytest.mark.sampled(96, kind=lambda name, **_: name)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_every_tail_has_the_bits_of_full_vectors(name: str, dtype: str) -> None:

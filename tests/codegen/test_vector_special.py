@@ -51,7 +51,7 @@ CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
 
 
-@pytest.mark.sampled(48, kind=lambda name, **_: name)
+@pytest.mark.sampled(72, kind=lambda name, **_: name)
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:

@@ -12,7 +12,7 @@ import tracejit
 from tests.support.compare import assert_same
 from tests.support.layouts import LAYOUTS
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 
 def around_stores(x: Any, m: Any) -> Any:

@@ -255,7 +255,7 @@ def test_the_error_of_columns_is_not_above_numpys(kind, dtype) -> None:
     assert np.mean(np.square(ours)) <= np.mean(np.square(theirs)), (ours, theirs)
 
 
-@pytest.mark.sampled(12, kind=lambda kind, **_: str(kind))
+@pytest.mark.sampled(14, kind=lambda kind, **_: str(kind))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_error_is_not_above_numpys(kind, dtype) -> None:

@@ -13,7 +13,7 @@ from scipy import special
 import tracejit
 from tracejit import nn
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 RNG = np.random.default_rng(0)
 

@@ -165,7 +165,7 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], str, tuple[Any, ...], dict[str
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_slopes(name: str) -> None:
     """Along one direction of all parameters and arguments."""

@@ -32,7 +32,7 @@ def exactly(found: Any, expected: Any) -> None:
         np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(name: str, dtype: Any) -> None:

@@ -305,7 +305,7 @@ def test_where_leaks_nothing_of_the_lane_not_taken(name: str, dtype: str) -> Non
     assert g[0] == 0 and g[2] == 0 and np.isfinite(g[1])
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
 @pytest.mark.parametrize("name", _HOLOMORPHIC)
 def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:

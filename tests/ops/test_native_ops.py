@@ -26,7 +26,7 @@ from tracejit.ir.op import OPS
 from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 SCALARS = scalar_cases()
 NAMES = sorted(name for name, op in OPS.items() if is_a_function_of_values(op))

@@ -16,7 +16,7 @@ from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.runtime.compile.graph_call import fused, run_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 LAYOUTS = ("C", "F", "strided")
 
@@ -178,7 +178,7 @@ def test_repeated_functions_that_have_no_rule() -> None:
 # Reductions and scans -----------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(6, kind=lambda dtype, **_: str(dtype))
+@pytest.mark.sampled(9, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 def test_reductions(dtype: Any, layout: str) -> None:
@@ -220,7 +220,7 @@ def test_equal_extremes_share() -> None:
     assert gradient("reduce_max", x, axes=(1,)).tolist() == [[0.25] * 4, [0, 0, 0, 1]]
 
 
-@pytest.mark.sampled(6, kind=lambda dtype, **_: str(dtype))
+@pytest.mark.sampled(9, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 def test_scans(dtype: Any, layout: str) -> None:

@@ -14,7 +14,7 @@ from tests.support.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 Function = Callable[..., None]
 RUNS = [pytest.param(f, id=f.__name__) for f, _ in CASES + UPDATES]

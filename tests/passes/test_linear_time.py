@@ -50,7 +50,7 @@ def calls(f: Any) -> int:
     return count
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("transform", [tracejit.jit, tracejit.value_and_grad])
 @pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
 def test_each_statement_takes_as_many_steps(statement: str, transform: Any) -> None:

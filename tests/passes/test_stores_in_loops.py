@@ -101,7 +101,7 @@ def copied(f: Any) -> bool:
     return any("in each iteration" in str(c) for v in variants for c in v.buffers.copies)
 
 
-@pytest.mark.sampled(54)
+@pytest.mark.sampled(81)
 @pytest.mark.parametrize(
     ("array", "loop", "store"), list(itertools.product(ARRAYS, LOOPS, [*STORES, *COPYING]))
 )

@@ -86,7 +86,7 @@ def outcome(f: Callable[..., Any], *args: Any) -> Any:
         return type(e), str(e)
 
 
-@pytest.mark.sampled(36)
+@pytest.mark.sampled(54)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("loop", LOOPS)
 def test_stores_are_those_of_numpy(loop: str, store: str) -> None:

@@ -17,7 +17,7 @@ from tests.support.compare import assert_same
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.runtime import nesting
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(12)
 
 TIMES = 280
 

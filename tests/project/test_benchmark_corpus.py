@@ -16,7 +16,7 @@ from benchmarks.corpus.program import differences, outcome, picture, standing
 FAMILY = {id(program): name for name, family in FAMILIES.items() for program in family}
 
 
-@pytest.mark.sampled(201, kind=lambda program: FAMILY[id(program)])
+@pytest.mark.sampled(302, kind=lambda program: FAMILY[id(program)])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_program_leaves_what_python_leaves(program: Program) -> None:
     """Called twice on the same objects, then on others; whole programs have no other way."""

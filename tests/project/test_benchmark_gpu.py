@@ -17,7 +17,7 @@ from benchmarks._gpu_libraries import Arrays
 from tests.ops.device_nodes import DeviceNode, nodes_of
 from tracejit.codegen.device.simulated import simulated_device
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 CASES = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 

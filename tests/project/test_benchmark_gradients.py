@@ -42,7 +42,7 @@ def test_which_programs_have_no_gradient() -> None:
     assert {name: reason for name, reason in found.items() if reason} == WITHOUT
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", CHECKED, ids=lambda p: p.name)
 def test_gradients_are_right_and_compiled(program: Program) -> None:
     assert gradients.check_program(program) == []

@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.
 SMALL = pytest.mark.parametrize("size", ["S", "T"])
 
 
-@pytest.mark.sampled(36, kind=lambda program, **_: program.name)
+@pytest.mark.sampled(54, kind=lambda program, **_: program.name)
 @EACH
 @SMALL
 def test_compiled(program: Program, size: str) -> None:

@@ -22,7 +22,7 @@ from tracejit.cli.errors import Usage
 LINKS = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
-@pytest.mark.sampled(6, always=["test_a_page_runs[README]", "test_a_page_runs[training]"])
+@pytest.mark.sampled(9, always=["test_a_page_runs[README]", "test_a_page_runs[training]"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs(page: Path) -> None:
     if page.name in APART:

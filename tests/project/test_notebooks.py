@@ -43,7 +43,7 @@ def test_is_a_notebook_without_outputs(path: Path) -> None:
             assert cell["cell_type"] == "markdown" and "outputs" not in cell
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @EACH
 def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Pictures are drawn where nobody sees them, and files are written where nobody keeps them.

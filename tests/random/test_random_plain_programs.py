@@ -12,7 +12,7 @@ from tests.random.plain.draw import draw
 BLOCK = 15
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("block", range(10))
 def test_random_programs(block: int, tmp_path: Path) -> None:
     differ = []

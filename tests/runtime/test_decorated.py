@@ -46,7 +46,7 @@ def seen(program):
     return out
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("program", [f.__name__ for f in decorated_programs.PROGRAMS])
 def test_a_decorated_program_sees_what_the_plain_one_sees(program):
     made = []

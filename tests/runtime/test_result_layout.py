@@ -12,7 +12,7 @@ from tests.frontend.numpy.surface.cases import Case
 from tests.frontend.numpy.surface.check import check
 from tests.runtime.repeated_samples import SAMPLES
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 FORMS = ("plain", "fortran", "strided", "reversed", "transposed")
 SINGLE = ("zero_d", "scalar", "number")

@@ -18,7 +18,7 @@ from tracejit.errors import TraceError
 from tracejit.runtime import dispatch, native
 from tracejit.runtime.call.signature import leaf_key
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 # Layouts, dtypes, ranks --------------------------------------------------------------------------
 

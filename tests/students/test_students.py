@@ -15,7 +15,7 @@ FAMILY = {id(program): name for name, family in FAMILIES.items() for program in 
 
 
 @pytest.mark.plain_calls
-@pytest.mark.sampled(36, kind=lambda program: FAMILY[id(program)])
+@pytest.mark.sampled(54, kind=lambda program: FAMILY[id(program)])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_program_does_what_it_does_in_python(
     program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

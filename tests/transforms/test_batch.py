@@ -150,7 +150,7 @@ def test_batches_of_batches(program: Program) -> None:
             assert_same(expected[j][k], np.asarray(out)[j], **ULPS)
 
 
-@pytest.mark.sampled(30, kind=lambda program, **_: program.function.__name__)
+@pytest.mark.sampled(45, kind=lambda program, **_: program.function.__name__)
 @pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_no_lanes_and_one(program: Program, size: int) -> None:

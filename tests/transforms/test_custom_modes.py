@@ -53,7 +53,7 @@ FORWARD = {
 }
 
 
-@pytest.mark.sampled(12, kind=lambda name, **_: name)
+@pytest.mark.sampled(16, kind=lambda name, **_: name)
 @pytest.mark.parametrize("f", [direct, log1pexp], ids=["direct", "itself"])
 @pytest.mark.parametrize("name", FORWARD)
 def test_forward_mode_is_the_transpose_of_the_rule(name, f) -> None:

@@ -87,7 +87,7 @@ def test_the_gradient_by_evaluation(program: Program) -> None:
     _check(program, Compiled(lambda *args: gradient(*args)), "evaluated", stores=False)
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(48)
 @ALL
 def test_the_compiled_gradient(program: Program) -> None:
     places = places_of(program.calls[0])

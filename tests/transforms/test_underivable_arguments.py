@@ -12,7 +12,7 @@ import pytest
 
 import tracejit
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 X = np.array([1.0, 2.0, 3.0])
 Pair = namedtuple("Pair", "w rest")

@@ -22,7 +22,7 @@ from tracejit.codegen.cuda.draw_kernels import (
 from tracejit.codegen.cuda.launches import Launch
 from tracejit.codegen.cuda.numba_target import numba_namespace
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(12)
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 llvm: Any = pytest.importorskip("llvmlite.binding", reason="llvmlite is not installed")

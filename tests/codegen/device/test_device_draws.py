@@ -11,7 +11,7 @@ import tracejit
 from tests.support.compare import assert_same
 from tracejit.codegen.device.target import Trips
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 JUMPING = [np.random.PCG64, np.random.PCG64DXSM, np.random.Philox]
 OTHERS = [np.random.MT19937, np.random.SFC64]

@@ -23,7 +23,7 @@ from tracejit.codegen.cuda.simulator import simulator
 from tracejit.codegen.program.emit import InputSlot, Program
 from tracejit.ir.op import OPS
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 #: Groups of each op that a run takes.
 _GROUPS = 1

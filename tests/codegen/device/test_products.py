@@ -11,7 +11,7 @@ import pytest
 import tracejit
 from tests.codegen.device.test_ptx import launches, ptx
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 F = Callable[..., Any]
 
@@ -67,7 +67,7 @@ def in_order(x: Any) -> Any:
         return wide[-1].astype(x.dtype)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("form", list(FORMS)[:4])
 def test_special_values(form: str, dtype: Any) -> None:

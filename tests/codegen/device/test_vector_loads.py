@@ -14,7 +14,7 @@ from tests.support.compare import assert_parity
 from tracejit.codegen.cuda.simulator import SimulatedMemoryError, _Block, _Buffer
 from tracejit.runtime.device.simulated import to_simulated
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 DTYPES = ("f4", "f8", "f2", "i1", "i4", "?")
 _RANDOM = np.random.default_rng(7)

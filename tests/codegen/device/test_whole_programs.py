@@ -34,7 +34,7 @@ def test_programs(program: Any) -> None:
         assert any(c.trips is not None for c in report.variants)
 
 
-@pytest.mark.sampled(120)
+@pytest.mark.sampled(180)
 @pytest.mark.parametrize("program", CONTROL, ids=lambda program: program.name)
 def test_control_flow(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
     jitted = tracejit.jit(program.f, device="cuda-sim")
@@ -46,7 +46,7 @@ def test_control_flow(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "TJ013" not in str(jitted.report())
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name: str) -> None:
     program = GRADIENTS[name]

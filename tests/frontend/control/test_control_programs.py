@@ -61,7 +61,7 @@ def test_calls_take_every_path(program: Program) -> None:
     assert len(program.calls) >= 2
 
 
-@pytest.mark.sampled(180, kind=lambda program: program.theme, always=FINDINGS)
+@pytest.mark.sampled(270, kind=lambda program: program.theme, always=FINDINGS)
 @NAMED
 def test_native(program: Program) -> None:
     """Every call twice, on one compiled function; nothing runs eagerly that should not."""
@@ -84,7 +84,7 @@ def test_native(program: Program) -> None:
         assert program.repeats or report.bailouts <= raised, str(report)
 
 
-@pytest.mark.sampled(120, kind=lambda program: program.theme)
+@pytest.mark.sampled(180, kind=lambda program: program.theme)
 @NAMED
 def test_readers(program: Program) -> None:
     """The graph, and its dataflow form, mean what the program means."""

@@ -20,7 +20,7 @@ from tests.students.program import difference, observe
 _MORE = (item_samples, kept_tuple_samples, row_samples, tuple_samples)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("f", "given"), SAMPLES, ids=[f.__name__ for f, _ in SAMPLES])
 def test_objects_are_those_of_python(
     f: Callable[..., Any], given: tuple[tuple[Any, ...], ...], monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from tracejit.frontend.interpreter import library
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, function_named
 from tracejit.frontend.interpreter.library_loops import LOOPS
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 
 def hosted(compiled: Any, *args: Any) -> list[str]:
@@ -30,7 +30,7 @@ def test_each_function_has_a_sample() -> None:
     assert {function_named(name) for name in s.CALLS} >= FOLLOWED
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", s.CALLS)
 def test_results_are_those_of_the_call(name: str) -> None:
     f, x = s.CALLS[name]

@@ -12,7 +12,7 @@ import tracejit
 from tests.support.compare import assert_parity, assert_same
 from tests.support.tracing import check, wave
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 F = Callable[..., Any]
 

@@ -124,7 +124,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, b
     return {key: getattr(module, name) for key, name in names.items()}
 
 
-@pytest.mark.sampled(96, kind=lambda operation, **_: operation)
+@pytest.mark.sampled(144, kind=lambda operation, **_: operation)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("form", FORMS)
 def test_an_index_does_what_it_does_in_numpy(

@@ -48,7 +48,7 @@ ZEROS = np.array([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 2.5] * 3)
 BOUNDS = (0.0, -0.0, 0, 1, -1.5, np.nan, np.float32(-0.0))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("low", BOUNDS)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
 def test_signs_of_zeros_at_bounds(low: Any, dtype: str) -> None:
@@ -60,7 +60,7 @@ def test_signs_of_zeros_at_bounds(low: Any, dtype: str) -> None:
     agree(lambda x, a: np.clip(x, np.full(x.shape, a), 2.0), x, low)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("order", ["C", "F", "back"])
 def test_signs_of_zeros_at_bounds_that_are_arrays(order: str, dtype: str) -> None:

@@ -38,7 +38,7 @@ def described(x: Any) -> Any:
     return type(x), repr(x)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("name", container_programs.CASES)
 def test_program(name: str) -> None:
     f, calls, eager = container_programs.CASES[name]

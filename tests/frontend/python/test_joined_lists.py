@@ -15,7 +15,7 @@ import tracejit
 from tests.support.compare import assert_same
 from tracejit.frontend.tracing.packed import JoinedArrays
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 # Lists of lists ----------------------------------------------------------------------------------
 

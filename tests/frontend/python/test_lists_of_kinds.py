@@ -20,7 +20,7 @@ def _array(n: int) -> Any:
     return np.random.default_rng(n).standard_normal(n)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("name", lists_of_kinds.PROGRAMS)
 def test_program(name: str) -> None:
     f = lists_of_kinds.PROGRAMS[name]

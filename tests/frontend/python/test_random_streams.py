@@ -17,7 +17,7 @@ from tests.frontend.python import random_programs as programs
 from tests.support.compare import assert_same
 from tracejit.codegen.program.random.rng_state import _SAVED
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 X = np.arange(-4.0, 3.0) / 2
 ROWS = np.arange(12.0).reshape(4, 3)
@@ -109,7 +109,7 @@ def assert_compiled(g: Any) -> None:
     assert not _SAVED
 
 
-@pytest.mark.sampled(48, kind=lambda name, **_: name)
+@pytest.mark.sampled(72, kind=lambda name, **_: name)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name, (kinds, _) in PROGRAMS.items() for kind in kinds]
 )

@@ -25,7 +25,7 @@ from tracejit.ir.graph import Graph
 from tracejit.runtime.call.signature import History, specialize
 from tracejit.runtime.compile.stages import trace_call
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 
 def apart(*shape: int) -> Any:
@@ -175,7 +175,7 @@ def with_symbols(f: F, args: list[Any]) -> Graph:
     return graph
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]

@@ -25,7 +25,7 @@ from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.runtime.dataflow.executor import run_dataflow
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(9)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 5))

@@ -13,7 +13,7 @@ from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(14)
 
 RNG = np.random.default_rng(7)
 START = RNG.bit_generator.state
@@ -241,7 +241,7 @@ NORMS: list[F] = [
 ]
 
 
-@pytest.mark.sampled(15, kind=lambda k, **_: str(k))
+@pytest.mark.sampled(22, kind=lambda k, **_: str(k))
 @KINDS
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int, dtype: Any) -> None:

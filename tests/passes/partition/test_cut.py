@@ -64,7 +64,7 @@ def check(graph: Graph, inputs: list[Any], sizes: dict[str, int], seed: int) -> 
     return pieces
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("block", range(50))
 def test_random_programs(block: int) -> None:
     transfers = 0
@@ -76,7 +76,7 @@ def test_random_programs(block: int) -> None:
     assert transfers > 2 * _BLOCK
 
 
-@pytest.mark.sampled(72, kind=lambda program: program.theme)
+@pytest.mark.sampled(108, kind=lambda program: program.theme)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_control_programs(program: Program) -> None:
     readers = Readers(program.f, program.calls)
@@ -88,7 +88,7 @@ def test_control_programs(program: Program) -> None:
         check(reading.lowered.traced.graph, reading.inputs, reading.sizes, seed)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("seed", range(30))
 def test_pieces_are_native_programs(seed: int) -> None:
     """Each goes through the text that workers are sent."""

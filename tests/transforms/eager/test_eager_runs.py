@@ -47,7 +47,7 @@ def is_differentiable(x: Any) -> bool:
 LOSING = {"same_array_twice", "overlapping_views", "into_global"}
 
 
-@pytest.mark.sampled(90, kind=lambda program: program.theme)
+@pytest.mark.sampled(135, kind=lambda program: program.theme)
 @pytest.mark.parametrize("program", CONTROL_PROGRAMS, ids=lambda program: program.name)
 def test_control_flow(program: ControlProgram) -> None:
     printed = Printed()
