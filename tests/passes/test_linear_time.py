@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.support.written import written
 
 X, W = np.full((12, 10), 0.5), np.full((10, 10), 0.1)
 
@@ -28,10 +28,7 @@ def repeated(statement: str, n: int) -> Callable[[Any, Any], Any]:
     lines = ["def f(x, w):", "    y, total = x, 0.0", *[f"    {statement}"] * n]
     source = "\n".join([*lines, "    return total + (y * y).sum()", ""])
     name = f"<{n} times {statement}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    made: dict[str, Any] = {"np": np}
-    exec(compile(source, name, "exec"), made)
-    return made["f"]  # type: ignore[no-any-return]
+    return written(source, name, np=np)
 
 
 def calls(f: Any) -> int:

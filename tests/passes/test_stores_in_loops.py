@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.support.written import written
 
 #: What the caller's array is made of zeros by, where it is given.
 GIVEN: dict[str, Callable[[int], np.ndarray]] = {
@@ -75,11 +75,7 @@ def made(array: str, loop: str, store: str) -> Callable[..., Any]:
     given = "out, " if array in GIVEN else ""
     begin = f"def f({given}base, idx, n0, lo, hi):\n{ARRAYS[array]}{head}\n"
     source = f"{begin}{body}{lines}    return out\n"
-    name = f"<{store} in a loop {loop} over {array}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    found: dict[str, Any] = {"np": np}
-    exec(compile(source, name, "exec"), found)
-    return found["f"]  # type: ignore[no-any-return]
+    return written(source, f"<{store} in a loop {loop} over {array}>", np=np)
 
 
 def arguments(array: str, n: int) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.support.written import written
 
 #: Statements; `k` and `m` are ints of the run, `out` has three axes, `v` as many numbers as fit.
 STORES = [
@@ -72,11 +72,7 @@ ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def made(loop: str, store: str) -> Callable[..., Any]:
     body = LOOPS[loop].format(store)
     source = f"def f(out, x, ks, ms, n):\n{body}    return len(out)\n"
-    name = f"<{store} in a {loop}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    found: dict[str, Any] = {"np": np}
-    exec(compile(source, name, "exec"), found)
-    return found["f"]  # type: ignore[no-any-return]
+    return written(source, f"<{store} in a {loop}>", np=np)
 
 
 def outcome(f: Callable[..., Any], *args: Any) -> Any:
