@@ -694,3 +694,10 @@ def made_key(d: Any, k: Any, v: Any) -> Any:
     made = (k[0], k[1] + 1)
     d[made] = v
     return made, d
+
+
+@calls((2, 1, 2), (2, 0, 5), (2, 4, 1), (-1, 1, 2), (3, 5, 6), (5, 7, 8), (2, 3, 9), (1, 9, 3))
+def stored_into_its_own_list(n: Any, a: Any, b: Any) -> Any:
+    rows = [(a,), (b,)]
+    rows[n % len(rows)] = max(rows)
+    return rows

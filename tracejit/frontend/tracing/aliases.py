@@ -102,6 +102,11 @@ def _holds_twice(x: Any) -> bool:
     return False
 
 
+def _is_place(label: Hashable) -> bool:
+    """Whether a label says but that an object is in a list, or a key of a table."""
+    return isinstance(label, tuple) and label[0] in ("row", "key")
+
+
 class Aliases:
     """The labels of one trace's objects."""
 
@@ -175,11 +180,16 @@ class Aliases:
         """
         label = ("row", id(owner))
         seen: set[int] = set()
+        links = set() if is_all else set(self.held_by(owner))
         for row in rows:
             if _holds_twice(row):
                 self.hold(owner, (("twice", id(owner)),))
             for x in objects_in(row, self._is_local, tuples=True):
+                own = {of for of in self.of(x) if not _is_place(of)}
                 is_there = id(x) in seen if is_all else label in self.of(x)
+                # It may be one that is there.
+                is_there |= not links.isdisjoint(own)
+                links |= own
                 if is_there and not self._is_permuting:
                     self.hold(owner, (("twice", id(owner)),))
                 seen.add(id(x))
