@@ -99,6 +99,11 @@ a.ravel("A")
 np.round(t, 1)
 np.cross(t[..., :3], t[..., 1:])
 np.reshape(a, (3, 4), copy=True)
+np.sum(t, axis=1, where=t > 0)
+np.max(t, axis=0, where=t > 0, initial=-9.0)
+np.any(t, axis=2, where=t > 0)
+np.linspace(a, b, 4)
+np.linspace(t[0], a, 4, axis=-1)
 """
 
 
@@ -108,6 +113,26 @@ def test_new_arrays_are_laid_out_as_numpys(text: str) -> None:
     if text == 'a.ravel("K")':
         assert_as_numpy(text, "plain", "fortran")
         return
+    assert_as_numpy(text, *FORMS)
+
+
+EINSUMS = """
+np.einsum("ij,kj->ki", a, b)
+np.einsum("ij,ij->ji", a, b)
+np.einsum("ij,jik->ki", a[:2, :3], t[:, :3].swapaxes(0, 1))
+np.einsum("j,i->ij", v, w)
+np.einsum("i,j,k->kji", v, w, x)
+np.einsum("i,jk,j->kj", v, a, i)
+np.einsum("ijk->ki", t)
+np.einsum("kij->ji", t)
+np.einsum("ii,ij->ji", m, m)
+np.einsum("...i,ij->j...", t[..., :3], m)
+"""
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("text", EINSUMS.split("\n")[1:-1])
+def test_sums_over_labels_are_laid_out_as_by_numpys_iterator(text: str) -> None:
     assert_as_numpy(text, *FORMS)
 
 

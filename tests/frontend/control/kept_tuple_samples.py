@@ -701,3 +701,31 @@ def stored_into_its_own_list(n: Any, a: Any, b: Any) -> Any:
     rows = [(a,), (b,)]
     rows[n % len(rows)] = max(rows)
     return rows
+
+
+# Values of another kind than the others -----------------------------------------------------------
+
+
+@calls(([2, 1], 1), ([2, 1], ()), ([2, 1], (2, 3)), ([0, 2], 2.5))
+def popped_at_a_number_of_the_run(s: Any, t: Any) -> Any:
+    d = {1: t}
+    s[1] = s[1] + 1
+    t = d.pop(s[1], t)
+    return d
+
+
+@calls(*ARRAYS)
+def values_that_become_tuples(a: Any) -> Any:
+    d = {int(v): 1 for v in a}
+    for v in a:
+        if v > 2:
+            d[int(v)] = ()
+    return d
+
+
+@calls(*ARRAYS)
+def values_that_become_longer(a: Any) -> Any:
+    d = {int(v): () for v in a}
+    for v in a:
+        d[int(v)] = (*d[int(v)], 1)
+    return d

@@ -155,6 +155,8 @@ class Table(StandIn):
             return ()
         if not fits(self.value_form, form_of(value)):
             widened = joined_form(self.value_form, form_of(value))
+            if widened is None:
+                raise TraceError("TJ017", "a dict of values of several kinds", user_line())
             raise Tabled(self.site, (self.key_form, widened))
         return list(columns_of(self.interpreter, self.value_form, value))
 

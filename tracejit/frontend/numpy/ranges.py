@@ -12,7 +12,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.items.keys import int64_of
-from tracejit.frontend.numpy.memory_orders import in_c_order
+from tracejit.frontend.numpy.memory_orders import in_c_order, in_order_of_elements
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer
@@ -205,6 +205,7 @@ def linspace(
     base = iota(size, work)
     ndim = delta.ndim if isinstance(delta, TracedArray) else 0
     y: Any = base[(slice(None), *([None] * ndim))]
+    column = y
     step: Any = math.nan
     if env.decide(0, "<", steps):
         div = unwrap(steps, env)
@@ -221,6 +222,8 @@ def linspace(
         place = iota(size)[(slice(None), *([None] * ndim))]
         is_last = elementwise(np.equal, (place, unwrap(size - 1, env)))
         y = _select(is_last, last, y)
+    if ndim:
+        y = in_order_of_elements(y, column, delta)
     if axis != 0:
         y = np.moveaxis(y, 0, axis)
     if result.kind in "iu":

@@ -15,6 +15,7 @@ from tracejit.frontend.numpy.memory_orders import (
     copy_of,
     in_k_order,
     in_order,
+    in_order_of_elements,
     of_unknown_order,
 )
 from tracejit.frontend.numpy.outputs import accepts_out
@@ -161,7 +162,8 @@ def _masked(x: TracedArray, where: Any, neutral: Any, name: str) -> TracedArray:
         raise TraceError("TJ004", f"np.{name} with where= of another kind", user_line())
     trace = here()
     other = as_array(wrap(trace, operand(neutral, x.dtype)), shape)
-    return asarray(wrap(trace, trace.emit("select", (as_array(mask, shape), x.value(), other))))
+    kept = asarray(wrap(trace, trace.emit("select", (as_array(mask, shape), x.value(), other))))
+    return in_order_of_elements(kept, x, mask)
 
 
 def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:

@@ -19,6 +19,7 @@ from tracejit.ops.array.axis_orders import element_strides, iterator_order, join
 
 __all__ = [
     "Geometry",
+    "axis_ranks",
     "axis_signs",
     "broadcast_order",
     "byte_strides",
@@ -177,7 +178,7 @@ def broadcast_order(
     """
     known = []
     for k, x in enumerate(operands):
-        ranks = _ranks(x)
+        ranks = axis_ranks(x)
         if ranks is None:
             return None
         ranks = ranks[: len(ranks) - own[k]] if own else ranks
@@ -192,7 +193,7 @@ def copy_order(*arrays: TracedArray) -> tuple[int, ...] | None:
     """
     known = []
     for x in arrays:
-        ranks = _ranks(x)
+        ranks = axis_ranks(x)
         if ranks is None:
             return None
         pairs = zip(x.type.shape, ranks, strict=True)
@@ -200,8 +201,11 @@ def copy_order(*arrays: TracedArray) -> tuple[int, ...] | None:
     return join_order(known)
 
 
-def _ranks(x: TracedArray) -> list[int] | None:
-    """Numbers that compare as the strides of `x`: 0 for repeated axes and those of size 1."""
+def axis_ranks(x: TracedArray) -> list[int] | None:
+    """Numbers that compare as the strides of `x`: 0 for repeated axes and those of size 1.
+
+    None where the layout is not known.
+    """
     t = _ordered_type(x)
     if t is None:
         return None

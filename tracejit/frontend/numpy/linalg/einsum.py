@@ -10,13 +10,15 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.linalg.products import diagonal_view, from_zero, matrix_product
-from tracejit.frontend.numpy.memory_orders import of_unknown_order
+from tracejit.frontend.numpy.memory_orders import in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
+from tracejit.ops.array.axis_orders import iterator_order
 
 __all__: list[str] = []
 
@@ -179,8 +181,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     labels, result = _parse(operands[0], arrays)
     sizes: dict[str, Dim] = {}
     env = here().env
+    views = []
     for k, (x, term) in enumerate(zip(arrays, labels, strict=True)):
         single, labels[k] = _without_repeats(x, term)
+        views.append((single, labels[k]))
         arrays[k] = astype(single, dtype)
         for c, d in zip(term, x.type.shape, strict=True):
             have = sizes.get(c, 1)
@@ -198,14 +202,31 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     x = permuted(x, [a.index(c) for c in result])
     if optimize is False and len(arrays) > 1 and not contracted:
         x = asarray(from_zero(x))
-    if len(arrays) > 1 and x.ndim > 1:
-        # The order of NumPy's result depends on the strides of all operands.
+    if x.ndim > 1 and optimize is not False and len(arrays) > 1:
         x = of_unknown_order(x)
+    elif x.ndim > 1 and (len(arrays) > 1 or set(a) != set(labels[0])):
+        order = _order(views, result)
+        x = of_unknown_order(x) if order is None else in_order(x, order)
     if optimize is not False and not x.ndim and len(arrays) > 2:
         _require_one_group(arrays, labels, optimize)
         return x
     # A product of matrices stays an array without axes.
     return x if x.ndim or optimize is not False and contracted else x[()]
+
+
+def _order(operands: list[tuple[TracedArray, str]], result: str) -> tuple[int, ...] | None:
+    """The axis order of NumPy's result; None where it is not known.
+
+    Its iterator goes over the labels of the result, then over those that are summed.
+    """
+    labels = result + "".join(sorted({c for _, term in operands for c in term} - set(result)))
+    known = []
+    for x, term in operands:
+        ranks = axis_ranks(x)
+        if ranks is None:
+            return None
+        known.append([ranks[term.index(c)] if c in term else 0 for c in labels])
+    return tuple(k for k in iterator_order(known) if k < len(result))
 
 
 def _shared(x: TracedArray, a: str, y: TracedArray, b: str) -> set[str]:
