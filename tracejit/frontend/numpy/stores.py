@@ -87,12 +87,31 @@ class _Elements:
         trace = here()
         return asarray(wrap(trace, trace.emit("reshape", (self.x.value(),), shape=(size,))))
 
-    def finish(self) -> None:
-        """Write what was stored into `flat` back."""
-        if not self.is_view:
+    def store(self, key: Any, value: Any) -> None:
+        """Store at places; one by one where what they are in is a copy."""
+        if self.is_view:
+            self.flat[key] = value
+        elif isinstance(key, (Tracer, SymInt)):
+            # The flat array checks the places.
+            _ = self.flat[key]
+            self.x[self._places(key)] = value
+        else:
+            self.flat[key] = value
             trace = here()
             shape = self.x.type.shape
             self.x.store(trace.emit("reshape", (self.flat.value(),), shape=shape))
+
+    def _places(self, key: Any) -> tuple[Any, ...]:
+        """Numbers of elements as an index for each axis."""
+        env = here().env
+        number = asarray(lift(key))
+        rest: Any = astype(number, np.dtype(np.int64))[()]
+        places: list[Any] = []
+        for d in reversed(self.x.type.shape):
+            size = unwrap(d, env)
+            places.append(elementwise(np.remainder, (rest, size)))
+            rest = elementwise(np.floor_divide, (rest, size))
+        return tuple(reversed(places))
 
 
 @handles(np.copyto)
@@ -137,9 +156,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
         if not isinstance(mode, str):
             raise TraceError("TJ004", f"np.put with mode={mode!r}", user_line())
         raise ValueError(f"np.put: no mode {mode!r}")
-    elements = _Elements(x)
-    elements.flat[place] = _repeated(_values(v, x.dtype), count)
-    elements.finish()
+    _Elements(x).store(place, _repeated(_values(v, x.dtype), count))
 
 
 def _mask(mask: Any, x: TracedArray, name: str) -> TracedArray:
@@ -300,12 +317,11 @@ class TracedFlat(Items):
             count = selected.type.size
             if here().env.decide(count, "==", 0):
                 return
-            elements.flat[key] = reshaped(_repeated(v, count), selected.type.shape)
+            elements.store(key, reshaped(_repeated(v, count), selected.type.shape))
         elif v.ndim and (takes_no_array(x.dtype) or not here().env.decide(v.type.size, "==", 1)):
             raise ValueError("Error setting single item of array.")
         else:
-            elements.flat[key] = _repeated(v, 1)[0]
-        elements.finish()
+            elements.store(key, _repeated(v, 1)[0])
 
 
 def _flat_key(key: Any) -> Any:
