@@ -115,6 +115,8 @@ CONTAINERS: dict[str, F] = {
     "dataclass": lambda x, t: Slim(x.T, x + t),
     "dataclasses": lambda x, t: {"a": Slim(Slim(x[1:])), "b": (Slim(t, x + t),)},
     "dicts of dicts": lambda x, t: {"a": {"b": {"c": x[1:]}}, 1: [], True + 1: ((), {})},
+    "lists of constants": lambda x, t: (x + t, list(range(300)), [[k] * 9 for k in range(3)]),
+    "one list of constants": lambda x, t: ((y := [None] * 9), {"y": y}, x + t),
     "the same in all": lambda x, t: ((y := x + t), [y, {"y": y}], Pair(y, y)),
 }
 CHOICES: dict[str, F] = {
@@ -149,6 +151,26 @@ def test_results_are_pythons_without_python(name: str) -> None:
             jitted(X, t)
     assert sys.getrefcount(X) == before
     assert sys.getallocatedblocks() - blocks < 200
+
+
+def test_a_list_of_constants_is_a_new_one_of_the_same_objects() -> None:
+    a = list(range(1000, 1020))
+
+    def f(x: Any) -> Any:
+        return list(range(1000, 1020)), x + 1
+
+    def among(x: Any) -> Any:
+        b = ["a", (1, 2), 2.5, None, "a", (1, 2), 3, 10**20]
+        return b, b, x + 1
+
+    jitted, shared = tracejit.jit(f), tracejit.jit(among)
+    for _ in range(3):
+        got = jitted(X)[0]
+        assert got == a
+        got.append(0)
+        first, second, _ = shared(X)
+        assert first is second and first[0] is first[4]
+        assert list(map(type, first)) == list(map(type, among(X)[0]))
 
 
 def test_nothing_of_a_dataclass_runs() -> None:

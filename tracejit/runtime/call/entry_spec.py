@@ -57,6 +57,7 @@ __all__ = [
     "ObjectSource",
     "OutArray",
     "OutLeaf",
+    "OutConstants",
     "OutList",
     "OutMade",
     "OutNpScalar",
@@ -259,6 +260,13 @@ class OutObject:
 
 
 @dataclass(frozen=True)
+class OutConstants:
+    """A new list of constants."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class OutLeaf:
     """Leaf number `index` itself: a function that returns one of its arguments."""
 
@@ -302,7 +310,15 @@ class OutView:
 
 
 Output: TypeAlias = (
-    OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf | OutList | OutView
+    OutArray
+    | OutMade
+    | OutNpScalar
+    | OutPyScalar
+    | OutObject
+    | OutConstants
+    | OutLeaf
+    | OutList
+    | OutView
 )
 
 

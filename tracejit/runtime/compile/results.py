@@ -22,6 +22,7 @@ from tracejit.runtime.call.entry_spec import (
     Container,
     Leaf,
     OutArray,
+    OutConstants,
     OutLeaf,
     OutList,
     OutMade,
@@ -40,6 +41,8 @@ __all__ = ["Results", "direct_results", "make_results"]
 _KEYS = (str, int, float, bool, bytes, type(None))
 #: Results that an entry has code for, of those that a run may choose.
 _PATHS = 16
+#: From how many constants on a list of these alone is one output.
+_MANY = 8
 
 
 def make_results(traced: Traced) -> Results | None:
@@ -176,15 +179,16 @@ def _made(
     """
     if node is LEAF:
         return next(places)
-    if isinstance(node, (Static, Boxed)):
-        output = OutObject(node.value) if isinstance(node, Static) else _list(node, places, out)
+    constants = _constants(node)
+    if constants is not None or isinstance(node, Boxed):
+        output = _list(node, places, out) if constants is None else constants
         if output is None:
             return None
         out.append(output)
         return len(out) - 1
     if isinstance(node, Shared):
         again = _made(node.node, places, out, shared)
-        if isinstance(again, int) and isinstance(out[again], OutList):
+        if isinstance(again, int) and isinstance(out[again], (OutConstants, OutList)):
             return shared.setdefault(node.number, again)
         return shared.setdefault(node.number, again) if isinstance(again, Container) else None
     if isinstance(node, Alternative):
@@ -200,6 +204,16 @@ def _made(
     if odd or None in items or not all(type(name) in _KEYS for name in names):
         return None
     return Container(cls, items, names)
+
+
+def _constants(node: Any) -> OutObject | OutConstants | None:
+    """The output that a constant is, or a list of many; None for others."""
+    if isinstance(node, Static):
+        return OutObject(node.value)
+    if isinstance(node, tuple) and node[0] is list and len(node[2]) >= _MANY:
+        if all(isinstance(child, Static) for child in node[2]):
+            return OutConstants(tuple(child.value for child in node[2]))
+    return None
 
 
 def _list(node: Boxed, places: Iterator[int], out: Sequence[Output]) -> OutList | None:

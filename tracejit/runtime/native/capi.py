@@ -47,6 +47,7 @@ _PYTHON = {
     "PyObject_SetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
+    "PySequence_List": ("ptr", "ptr"),
     "PyThreadState_Get": ("ptr", ""),
     "PyTuple_New": ("ptr", "i64"),
     "PyType_GenericAlloc": ("ptr", "ptr, i64"),

@@ -18,6 +18,7 @@ from tracejit.runtime.call.entry_spec import (
     Container,
     EntrySpec,
     OutArray,
+    OutConstants,
     OutLeaf,
     OutList,
     OutMade,
@@ -305,6 +306,8 @@ class _Path:
             case OutPyScalar(kind):
                 function = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
                 return text.call(function, f"i64 {text.field(slot, 0, 'i64')}")
+            case OutConstants(values):
+                return text.call("PySequence_List", f"ptr {text.object(values)}")
         raise AssertionError(output)
 
     def _contain(self) -> str:

@@ -32,6 +32,7 @@ from tracejit.runtime.call.entry_spec import (
     Leaf,
     NpScalarLeaf,
     OutArray,
+    OutConstants,
     OutLeaf,
     OutList,
     OutMade,
@@ -443,6 +444,8 @@ def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:
             return None
         case OutLeaf(index):
             return objects[index]
+        case OutConstants(values):
+            return list(values)
         case OutObject(value):
             return value
         case OutNpScalar(dtype):
