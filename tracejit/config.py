@@ -11,6 +11,7 @@
 - `config.set_num_threads(n)`, or TRACEJIT_NUM_THREADS: how many threads share a long kernel.
 - `config.set_background(True)`, or TRACEJIT_BACKGROUND=1: compiles are made in other threads, and
   calls run as plain Python meanwhile.
+- TRACEJIT_COMPILE_SECONDS and TRACEJIT_COMPILE_MEMORY: what one compile may take.
 - TRACEJIT_TARGET=x86-64-v3, or another level: code is for all processors that have what it names.
 - TRACEJIT_CUDA_GRAPHS=1: loops whose conditions a GPU computes are run by the GPU alone.
 """
@@ -33,6 +34,7 @@ __all__ = [
     "DEVICES",
     "TARGETS",
     "background",
+    "compile_budget",
     "cuda_graphs",
     "device",
     "dump_dir",
@@ -69,6 +71,8 @@ traceback: str | None = None
 _VALUES = {"fallback": ("ignore", "warn", "error"), "traceback": ("short", "full")}
 #: The names of devices; "cuda-sim" is simulated, and slow.
 DEVICES = ("cpu", "cuda", "cuda-sim")
+#: Seconds and megabytes that a compile may take where nothing else is set.
+_SECONDS, _MEGABYTES = 60.0, 2048.0
 #: The names of targets: this processor, and levels that others have as well.
 TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 #: One machine word, how many threads share a long kernel; 0 until that is asked.
@@ -179,6 +183,25 @@ def set_background(on: bool) -> None:
     come before there is code, run as plain Python. `f.report()` waits for the compiles of `f`.
     """
     _background[0] = on
+
+
+def compile_budget() -> tuple[float, float]:
+    """Seconds of the processor and megabytes of memory that one compile may take, before the call
+    runs eagerly: TRACEJIT_COMPILE_SECONDS and TRACEJIT_COMPILE_MEMORY. Raises ValueError.
+    """
+    seconds = _number("TRACEJIT_COMPILE_SECONDS", _SECONDS)
+    return seconds, _number("TRACEJIT_COMPILE_MEMORY", _MEGABYTES)
+
+
+def _number(name: str, usual: float) -> float:
+    given = os.environ.get(name)
+    try:
+        found = float(given) if given else usual
+    except ValueError:
+        found = math.nan
+    if not found > 0:
+        raise ValueError(f"{name} is a positive number, not {given!r}")
+    return found
 
 
 def target() -> str:

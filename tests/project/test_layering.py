@@ -19,7 +19,6 @@ PACKAGE = ROOT / "tracejit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
         (
-            "deadlines",
             "late_table",
             "lazy_dataclass",
             "locks",
@@ -31,6 +30,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
             "tensor_files",
         ),
         ("config", "errors", "forms", "library_names", "originals", "own_attributes"),
+        ("deadlines",),
         ("link",),
         ("ir",),
         ("ops",),

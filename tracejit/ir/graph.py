@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.deadlines import require
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
@@ -210,7 +211,11 @@ class GraphBuilder:
         binds: tuple[str, ...] = (),
         where: Where | None = None,
     ) -> tuple[Value, ...]:
-        """Append a node. Raises GraphError, from the op's type rule, for inputs that do not fit."""
+        """Append a node. Raises GraphError, from the op's type rule, for inputs that do not fit.
+
+        Raises TraceError where the compile has taken all that it may.
+        """
+        require()
         attrs = attrs or {}
         types = op.infer(tuple(v.type for v in inputs), attrs, regions, binds)
         outputs = tuple(Value(t) for t in types)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
+from tracejit.deadlines import budgeted
 from tracejit.errors import FallbackError, GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned
 from tracejit.frontend.tracing.packed import FEW
@@ -530,6 +531,7 @@ def _new_variant(
     """
     from tracejit.runtime.compile.specialize import specialize_call
 
+    budget = budgeted(*config.compile_budget())
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
     limit = min(limit, _parts(self).most_variants)
     try:
@@ -537,7 +539,7 @@ def _new_variant(
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
         compiling = self._allowance.compiling(self._eager_runs.is_inside())
-        with holding(self._lock), _parts(self).compiling(), compiling as ended:
+        with holding(self._lock), budget, _parts(self).compiling(), compiling as ended:
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
             ended.append(True)
     except GivenTwice:

@@ -22,6 +22,7 @@ from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_r
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
+from tracejit.deadlines import require
 from tracejit.ir.kernel import (
     Call,
     Expr,
@@ -161,6 +162,7 @@ class _KernelWriter:
         values, around = self.values, self.fb.where
         pending: Store | None = None
         for k, stmt in enumerate(body):
+            require()
             self.fb.where = place_of(stmt) or around
             match stmt:
                 case Let(name, _, expr):

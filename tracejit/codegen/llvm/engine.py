@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from tracejit import config
 from tracejit.codegen.llvm import api
 from tracejit.codegen.llvm.targets import HostTarget, host_target
+from tracejit.deadlines import require_lines
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
@@ -163,6 +164,7 @@ def _emit(
     ir_text: str, simplifycfg: bool, glue: bool = False, target: HostTarget | None = None
 ) -> bytes:
     """Object code, for the host where there is no other target."""
+    require_lines(ir_text.count("\n"), glue)
     # The host may lack what its processor's name stands for.
     compiler = _compiler() if target in (None, host_target()) else _compiler(target)
     machine = compiler.glue_machine if glue else compiler.machine

@@ -11,6 +11,7 @@ from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
+from tracejit.deadlines import require
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
@@ -27,6 +28,7 @@ _HOST_CALLS = frozenset(("host_call", "host_draw", "host_exchange", "recv", "sen
 
 def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     """Write a node's code. Raises TraceError where it has none."""
+    require()
     op = node.op
     if op.name == "undefined":
         _undefined(e, node)

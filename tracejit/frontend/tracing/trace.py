@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
-from tracejit.deadlines import deadline
+from tracejit.deadlines import deadline, require
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.fixpoints import Fixpoints
@@ -254,6 +254,7 @@ class Trace:
 
     def require_time(self) -> None:
         """Raises TraceError where the trace takes longer than a compile is worth."""
+        require()
         if time.thread_time() > self.deadline:
             raise TraceError("TJ032", "traces that take longer than compiles may", user_line())
 
