@@ -4,7 +4,8 @@ compiler itself.
 `golden("name.txt", text)` compares with tests/golden/name.txt. `pytest --update-golden` writes the
 files instead; read the diff before committing it.
 
-A test that has the compiler fail on purpose says why: `@pytest.mark.compiler_fault("why")`.
+A test that has the compiler fail on purpose says why: `@pytest.mark.compiler_fault("why")`. So
+does one that has the cache fail: `@pytest.mark.cache_failure("why")`.
 
 Large generic tests take a slice of their cases, another in each run: those that are marked
 `sampled(parts, kind=function, always=names)`, and those that ask tests/support/sampling.py
@@ -32,6 +33,7 @@ if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
 
 from tests.support import compiler_faults, object_cache, sampling
+from tracejit.runtime.cache.guard import failures
 
 # Graphs are checked after every pass in all tests.
 os.environ.setdefault("TRACEJIT_VERIFY", "1")
@@ -158,6 +160,17 @@ def no_compiler_faults(request: pytest.FixtureRequest) -> Iterator[None]:
         assert not found, "the compiler itself failed: " + "; ".join(found)
     else:
         assert found, f"the compiler did not fail, but the test is to see that: {marker.args[0]}"
+
+
+@pytest.fixture(autouse=True)
+def no_cache_failures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test during which the cache has failed, which is a miss to users."""
+    failures.clear()
+    yield
+    found = list(failures)
+    failures.clear()
+    if request.node.get_closest_marker("cache_failure") is None:
+        assert not found, "; ".join(found)
 
 
 @pytest.fixture(autouse=True)

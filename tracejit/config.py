@@ -33,6 +33,7 @@ from tracejit.spelling import no_such
 __all__ = [
     "DEVICES",
     "TARGETS",
+    "SettingError",
     "background",
     "compile_budget",
     "cuda_graphs",
@@ -82,6 +83,10 @@ _fixed_threads: dict[int, array[int]] = {}
 #: Whether compiles are made in other threads.
 _background = [os.environ.get("TRACEJIT_BACKGROUND", "") not in ("", "0")]
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
+
+
+class SettingError(ValueError):
+    """A setting, or an environment variable, has a value that means nothing."""
 
 
 @contextmanager
@@ -134,7 +139,7 @@ def perf() -> str:
     """How machine code is made known to Linux's `perf`: TRACEJIT_PERF=map, dump or 1 (both)."""
     how = os.environ.get("TRACEJIT_PERF", "")
     if how not in ("", "0", "1", "map", "dump"):
-        raise ValueError(f"TRACEJIT_PERF is one of 0, 1, map, dump, not {how!r}")
+        raise SettingError(f"TRACEJIT_PERF is one of 0, 1, map, dump, not {how!r}")
     return how if how != "0" else ""
 
 
@@ -147,7 +152,7 @@ def device(name: str | None) -> str | None:
     """The device `name`, or what TRACEJIT_DEVICE says; None for the host. Raises ValueError."""
     found = name or os.environ.get("TRACEJIT_DEVICE") or "cpu"
     if found not in DEVICES:
-        raise ValueError(no_such("device", found, DEVICES))
+        raise SettingError(no_such("device", found, DEVICES))
     return None if found == "cpu" else found
 
 
@@ -158,7 +163,7 @@ def num_threads() -> int:
     if not _threads[0]:
         given = os.environ.get("TRACEJIT_NUM_THREADS")
         if given and not given.isdecimal():
-            raise ValueError(f"TRACEJIT_NUM_THREADS is a positive number, not {given!r}")
+            raise SettingError(f"TRACEJIT_NUM_THREADS is a positive number, not {given!r}")
         set_num_threads(int(given) if given else _cpus())
     return _threads[0]
 
@@ -211,7 +216,7 @@ def target() -> str:
     """
     found = os.environ.get("TRACEJIT_TARGET") or TARGETS[0]
     if found not in TARGETS:
-        raise ValueError(no_such("target", found, TARGETS))
+        raise SettingError(no_such("target", found, TARGETS))
     return found
 
 
@@ -270,7 +275,7 @@ def _checked(value: str, setting: str, name: str) -> str:
     """The value of a setting that has a few. Raises ValueError for another one."""
     known = _VALUES[setting]
     if value not in known:
-        raise ValueError(no_such(f"value of {name}", repr(value), map(repr, known)))
+        raise SettingError(no_such(f"value of {name}", repr(value), map(repr, known)))
     return value
 
 

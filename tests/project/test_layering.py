@@ -22,6 +22,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
             "late_table",
             "lazy_dataclass",
             "locks",
+            "logs",
             "methods",
             "placing",
             "shown",

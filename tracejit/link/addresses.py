@@ -54,6 +54,9 @@ class Address(int):
         made.of = of
         return made
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("an address means nothing in another process: pickle what it is of")
+
 
 def address_of(obj: Any) -> Address:
     """Where an object of Python lies. Whoever uses the address keeps the object alive."""

@@ -9,7 +9,6 @@ By forward data flow: `_at_end` are, for one name, the tokens whose stack is wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
@@ -27,26 +26,27 @@ __all__ = ["StackUse", "check_stacks", "stack_tokens"]
 
 @dataclass(eq=False)
 class StackUse:
-    """One stack of a program: the sizes in bytes of its records, without what aligns them."""
+    """One stack of a program: the sizes in bytes of its records, without what aligns them.
+
+    `noted` is where the program notes the room it has made; None in a report of another process.
+    """
 
     name: str
     records: tuple[Dim, ...]
-    _taken: Word = field(default_factory=Word)
+    noted: Word | None = None
 
     @property
     def taken_bytes(self) -> int:
         """The most memory that a call has had for it so far; up to twice what it has used."""
-        return self._taken.value
-
-    @property
-    def address(self) -> int:
-        """Where the program notes that number."""
-        return self._taken.address
+        return 0 if self.noted is None else self.noted.value
 
     def __str__(self) -> str:
         sizes = " or ".join(map(str, self.records)) or "0"
+        text = f"stack {self.name}: {sizes} bytes a push"
+        if self.noted is None:
+            return text
         so_far = f"{self.taken_bytes:,}".replace(",", " ")
-        return f"stack {self.name}: {sizes} bytes a push, room for {so_far} bytes so far"
+        return f"{text}, room for {so_far} bytes so far"
 
 
 def stack_tokens(graph: DataflowGraph) -> set[Value]:

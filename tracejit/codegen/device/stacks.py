@@ -36,7 +36,7 @@ class DeviceStacks(Stacks):
 
     def _extend(self, m: StackMemory, used: str, wanted: str) -> str:
         e, fb = self.e, self.e.fb
-        cell = self._there[m.use.name]
+        cell = self._there[m.name]
         with e.hosting():
             block = super()._extend(m, used, wanted)
         some = fb.emit(f"icmp ne ptr {block}, null")
@@ -56,7 +56,7 @@ class DeviceStacks(Stacks):
     ) -> Iterator[str]:
         fb = self.e.fb
         for v, offset in zip(record, offsets, strict=True):
-            cell = self._there[m.use.name] if is_array(v) else m.cell
+            cell = self._there[m.name] if is_array(v) else m.cell
             base = fb.emit(f"load ptr, ptr {cell}")
             at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
             yield fb.emit(f"getelementptr i8, ptr {at}, i64 {offset}")

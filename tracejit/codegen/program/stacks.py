@@ -31,7 +31,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.lazy_dataclass import dataclass
-from tracejit.link.places import no_memory
+from tracejit.link.places import Word, no_memory
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of
 
@@ -48,7 +48,8 @@ _CELL = "{ ptr, i64, ptr }"
 class StackMemory:
     """Registers of a stack's cells. `mixed`: only some of its records hold arrays."""
 
-    use: StackUse
+    name: str
+    noted: Word
     unit: int
     mixed: bool
     cell: str = ""
@@ -89,9 +90,9 @@ class Stacks:
             sizes: dict[Dim, None] = dict.fromkeys(sum(map(_bytes, r)) for r in pushed)
             long = [any(map(_is_long, r)) for r in records]
             unit = _ALIGN if long and all(long) else 8
-            use = StackUse(name, tuple(sizes))
-            self._memory[name] = StackMemory(use, unit, any(long) and not all(long))
-            e.plan.stacks.append(use)
+            noted = Word()
+            self._memory[name] = StackMemory(name, noted, unit, any(long) and not all(long))
+            e.plan.stacks.append(StackUse(name, tuple(sizes), noted))
 
     # The run ------------------------------------------------------------------------------------
 
@@ -124,8 +125,8 @@ class Stacks:
         for m in self._memory.values():
             note = e.fresh("taken")
             e.module.add_global(note, "external global i64")
-            e.symbols[note] = m.use.address
-            e.keep.append(m.use)
+            e.symbols[note] = m.noted.address
+            e.keep.append(m.noted)
             now, before = (fb.emit(f"load i64, ptr {p}") for p in (m.room(e), f"@{note}"))
             more = fb.emit(f"icmp ugt i64 {now}, {before}")
             most = fb.emit(f"select i1 {more}, i64 {now}, i64 {before}")
@@ -194,7 +195,7 @@ class Stacks:
         nodes = self.e.section.nodes
         total = 0
         for other in nodes[nodes.index(node) + 1 :]:
-            if other.op.kind != "stack" or other.attrs["stack"] != m.use.name:
+            if other.op.kind != "stack" or other.attrs["stack"] != m.name:
                 continue
             record = record_of(other)
             if other.op is not node.op or any(map(_is_long, record)):

@@ -50,6 +50,9 @@ class TextLine(str):
         line.where = where
         return line
 
+    def __getnewargs__(self) -> tuple[str, Where | None]:  # type: ignore[override]
+        return str(self), self.where
+
 
 def graph_lines(graph: Graph) -> list[str]:
     """The lines of `print_graph`; those of nodes are `TextLine`s."""

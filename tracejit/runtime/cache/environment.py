@@ -17,11 +17,10 @@ from tracejit import config
 from tracejit.errors import PACKAGE
 from tracejit.link.digests import digest
 from tracejit.locks import once
+from tracejit.runtime.cache.records import FORM
 
 __all__ = ["FILE", "description", "folder"]
 
-#: The form of files: another one is another environment.
-_FORM = 1
 #: The name of the file in that folder that holds the description.
 FILE = os.path.join("environment", "description")
 #: What Linux says of a processor that does not change while it runs.
@@ -45,7 +44,7 @@ _FLAGS = (
 @once
 def _lasting() -> dict[str, Any]:
     return {
-        "form": (_FORM, marshal.version),
+        "form": (FORM, marshal.version),
         "python": (sys.version, sys.abiflags, sys.maxsize),
         "system": (sys.platform, platform.machine()),
         "processor": _processor(),
@@ -69,7 +68,7 @@ def _processor() -> tuple[Any, ...]:
     known = config.TARGETS.index(level)
     lacking = [flag for needed in _FLAGS[:known] for flag in needed.split() if flag not in flags]
     if lacking:
-        raise ValueError(f"TRACEJIT_TARGET={level}: this processor lacks {lacking[0]}")
+        raise config.SettingError(f"TRACEJIT_TARGET={level}: this processor lacks {lacking[0]}")
     return (level,)
 
 

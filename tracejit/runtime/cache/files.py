@@ -18,13 +18,16 @@ import time
 from typing import Any
 
 from tracejit.link.digests import digest
+from tracejit.runtime.cache.records import FORM, Schema, is_valid
 from tracejit.runtime.cache.settings import bound, is_ours
 
 __all__ = ["ENTRY", "LIBRARY", "read", "remove_least_used", "write"]
 
 #: The endings of files: an entry of a function, and a library that programs share.
 ENTRY, LIBRARY = ".entry", ".library"
-_MAGIC = b"tracejit machine code 1\n"
+#: How files of this package begin, whatever the form of their records.
+_FIRST = b"tracejit machine code "
+_MAGIC = _FIRST + b"%d\n" % FORM
 _DIGEST = 32
 #: Files that are used are touched, once in so many seconds.
 _TOUCHED = 3600.0
@@ -68,8 +71,10 @@ def _digest(path: str, data: bytes) -> bytes:
     return bytes.fromhex(digest(repr(place).encode() + data))
 
 
-def read(path: str) -> Any:
-    """The record in a file; None where there is none, or it is not as it was written."""
+def read(path: str, schema: Schema | None = None) -> Any:
+    """The record in a file; None where there is none, it is not as it was written, or it is of
+    another form.
+    """
     try:
         found, data = _contents(path)
     except OSError:
@@ -84,7 +89,8 @@ def read(path: str) -> Any:
             os.utime(path)
         except OSError:
             pass  # a layer that is only read
-    return marshal.loads(data[start:])
+    record = marshal.loads(data[start:])
+    return record if schema is None or is_valid(record, schema) else None
 
 
 def _contents(path: str) -> tuple[os.stat_result, bytes]:

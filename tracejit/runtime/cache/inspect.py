@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from tracejit.link.loader import supported
 from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.guard import failures
 from tracejit.runtime.cache.recall import Cached, cached, is_off, recall
+from tracejit.runtime.cache.records import ENTRY_SCHEMA
 from tracejit.runtime.cache.settings import bound, layers
 
 __all__ = ["File", "Why", "clear", "entries", "state", "verify", "why"]
@@ -54,7 +56,8 @@ def entries() -> list[File]:
     """All files of the cache with what they are for, those used last first."""
     found = []
     for file in _files():
-        record = files.read(file.path) if file.path.endswith(files.ENTRY) else None
+        is_entry = file.path.endswith(files.ENTRY)
+        record = files.read(file.path, ENTRY_SCHEMA) if is_entry else None
         if record is not None:
             file = file._replace(label=record["label"], signature=record["signature"])
         found.append(file)
@@ -109,6 +112,7 @@ def why(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Why:
     known = cached(compiled)
     if known.key is None:
         return Why(False, [f"not cached: {known.why_not}"])
+    failures.clear()
     found = recall(compiled, args, kwargs)
     reasons = list(_reasons(known))
     if found:
@@ -118,7 +122,7 @@ def why(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Why:
             return Why(True, [f"answered by {name}" for name in sorted(known.files)])
     else:
         compiled(*args, **kwargs)
-    lines = ["compiled anew", *reasons]
+    lines = ["compiled anew", *reasons, *failures]
     lines += [f"not written, for {what}: {reason}" for what, reason in known.unwritten.items()]
     if compiled.report().fallbacks:
         lines.append(f"runs eagerly: {compiled.report().fallbacks[0]}")

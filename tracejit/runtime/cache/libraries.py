@@ -13,6 +13,8 @@ from tracejit.locks import once
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.describer import Describer, Undescribed
 from tracejit.runtime.cache.finder import Finder
+from tracejit.runtime.cache.guard import never_fails
+from tracejit.runtime.cache.records import LIBRARY_SCHEMA
 from tracejit.runtime.cache.settings import layers
 
 __all__ = ["Keeper", "keep_libraries"]
@@ -21,10 +23,11 @@ __all__ = ["Keeper", "keep_libraries"]
 class Keeper:
     """Finds the libraries of the process in the cache, and keeps there what is compiled."""
 
+    @never_fails(lambda: None)
     def find(self, name: str) -> tuple[Linked, After | None] | None:
         """A library, and what is done once it is there; None where it has to be compiled."""
         for layer in layers().read:
-            record = files.read(_path(layer, name))
+            record = files.read(_path(layer, name), LIBRARY_SCHEMA)
             if record is None or record["name"] != name:
                 continue
             finder = Finder(())
@@ -37,6 +40,7 @@ class Keeper:
             return found, None if after is None else After(*after)
         return None
 
+    @never_fails(lambda: None)
     def keep(self, name: str, library: Any, after: After | None) -> None:
         """Write a library that was compiled."""
         image, bound = getattr(library, "made_of", None) or (None, {})

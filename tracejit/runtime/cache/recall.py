@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-import pickle
 from typing import Any
 
 from tracejit import config
@@ -20,8 +19,10 @@ from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.own_attributes import place
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.finder import Finder
+from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
 from tracejit.runtime.cache.libraries import keep_libraries
+from tracejit.runtime.cache.records import ENTRY_SCHEMA, restored
 from tracejit.runtime.cache.settings import is_wanted, layers
 from tracejit.runtime.entries.chain import append_entry
 
@@ -44,7 +45,7 @@ class Cached:
         self.kinds: set[str] = set()
         #: The files of what answers calls here, and of those that were loaded the reports.
         self.files: set[str] = set()
-        self.compiles: list[bytes] = []
+        self.compiles: list[Any] = []
         #: Files that are not for this process as it is now, and why.
         self.refused: dict[str, str] = {}
         #: By what they are for, compiles that no file was written of, and why.
@@ -86,6 +87,7 @@ def is_off() -> bool:
     return not (is_wanted() and supported()) or bool(config.dump_dir() or config.perf())
 
 
+@never_fails(lambda: False)
 def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bool = False) -> bool:
     """Let what earlier processes have compiled for calls of this kind answer them; whether there
     is something new that may. It is looked for once for each kind, or `again`.
@@ -133,6 +135,7 @@ def _records(key: Key, kind: str = "") -> list[str]:
     return [path for _, path in sorted(newest.values())[-_MOST:]]
 
 
+@never_fails(list[tuple[Any, Any]])
 def seen(jitted: Any) -> list[tuple[Any, Any]]:
     """(ranks, sizes) of what earlier processes have compiled for."""
     known = cached(jitted)
@@ -140,18 +143,18 @@ def seen(jitted: Any) -> list[tuple[Any, Any]]:
         return []
     found = []
     for path in _records(known.key):
-        record = files.read(path)
+        record = files.read(path, ENTRY_SCHEMA)
         if record is not None:
             found += [(record["ranks"], vector) for vector in record["sizes"]]
     return found
 
 
 def _recalled(jitted: Any, known: Cached, path: str) -> None:
-    record = files.read(path)
-    if record is None:
-        known.refused[path] = "the file is damaged"
-        return
     try:
+        record = files.read(path, ENTRY_SCHEMA)
+        if record is None:
+            known.refused[path] = "the file is damaged"
+            return
         library = _linked(jitted, known, record)
         append_entry(jitted, library, record["entry"], None)
     except Exception as e:
@@ -225,10 +228,11 @@ def _is_same(held: Any, wanted: Any) -> bool:
     return held is wanted or type(held) is type(wanted) and repr(held) == repr(wanted)
 
 
+@never_fails(list[Any])
 def recalled_compiles(jitted: Any) -> list[Any]:
     """The reports of what was loaded, each once."""
     known: Cached | None = jitted._cached
     if known is None:
         return []
     data, known.compiles = known.compiles, []
-    return [dataclasses.replace(pickle.loads(x), recalled=True) for x in data if x]
+    return [dataclasses.replace(restored(x), recalled=True) for x in data if x is not None]

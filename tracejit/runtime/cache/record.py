@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,8 +18,10 @@ from tracejit.own_attributes import asked_names
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.describer import Describer, Undescribed
 from tracejit.runtime.cache.finder import Description
+from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.keys import Key, call_kind
 from tracejit.runtime.cache.recall import cached, is_off
+from tracejit.runtime.cache.records import to_plain
 from tracejit.runtime.cache.settings import layers
 from tracejit.runtime.call.entry_spec import EntrySpec, OwnLeaf, StaticLeaf
 from tracejit.runtime.call.sources import CellSource, GlobalSource
@@ -31,6 +32,7 @@ __all__ = ["record"]
 _PACKAGES = ("scipy",)
 
 
+@never_fails(lambda: None)
 def record(
     jitted: Any,
     variant: Any,
@@ -57,7 +59,7 @@ def record(
             **_described(jitted, known.key, image, bound, variant),
             "ranks": ranks,
             "sizes": list(sizes),
-            "compile": _pickled(compiled),
+            "compile": _plain_report(compiled),
             "label": known.key.label,
             "signature": compiled.signature,
         }
@@ -139,11 +141,11 @@ def _versions(addresses: Sequence[Description]) -> list[tuple[str, str]]:
     return [(p, sys.modules[p].__version__) for p in _PACKAGES if p in text and p in sys.modules]
 
 
-def _pickled(compiled: Any) -> bytes:
-    """The report of a compile, without where its arrays lie if that is of this process."""
-    for given in (compiled, dataclasses.replace(compiled, buffers=None, trips=None)):
+def _plain_report(compiled: Any) -> Any:
+    """The report of a compile, without where its arrays lie if that has no plain form."""
+    for given in (compiled, dataclasses.replace(compiled, buffers=None)):
         try:
-            return pickle.dumps(given)
-        except Exception:
+            return to_plain(given)
+        except TypeError:
             continue
-    return b""
+    return None

@@ -14,6 +14,7 @@ import os
 import stat
 from typing import NamedTuple
 
+from tracejit.config import SettingError
 from tracejit.locks import once
 
 __all__ = ["Layers", "bound", "checked_directory", "is_ours", "is_wanted", "layers"]
@@ -38,7 +39,7 @@ def bound() -> int:
     """How many bytes the cache may take. Raises ValueError."""
     given = os.environ.get("TRACEJIT_CACHE_SIZE")
     if given and not given.isdecimal():
-        raise ValueError(f"TRACEJIT_CACHE_SIZE is a number of megabytes, not {given!r}")
+        raise SettingError(f"TRACEJIT_CACHE_SIZE is a number of megabytes, not {given!r}")
     return (int(given) if given else _DEFAULT_MB) << 20
 
 

@@ -7,31 +7,18 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
 from tracejit.frontend.tracing.trace import user_line
+from tracejit.logs import log
 from tracejit.runtime.report.report import Compile, Fallback, Report
 
-if TYPE_CHECKING:
-    import logging
-
 __all__ = ["Fallbacks", "keep_contents", "line_in"]
-
-
-@cache
-def _log() -> logging.Logger:
-    import logging
-
-    log = logging.getLogger("tracejit")
-    # Where nobody has asked for a log, the warning alone is shown.
-    log.addHandler(logging.NullHandler())
-    return log
 
 
 #: Its level of that name.
@@ -137,17 +124,16 @@ class Fallbacks:
             raise
         # As often as the default filter shows the warning: functions made anew at each call of an
         # eager one say the same. Python empties the registry when filters change.
-        log = _log()
-        if registry.setdefault((text, log, place.line), first) is first:
-            log.warning("%s", text)
+        if registry.setdefault((text, log(), place.line), first) is first:
+            log().warning("%s", text)
 
     def log_compile(self, c: Compile) -> None:
         """A record at the level DEBUG: what was compiled, why, and how long it took."""
         # Nobody can have asked for what is not there.
-        if "logging" in sys.modules and _log().isEnabledFor(_DEBUG):
+        if "logging" in sys.modules and log().isEnabledFor(_DEBUG):
             stages = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in c.stages.items())
             given = self._report.function, c.signature, c.reason, c.seconds * 1e3, stages
-            _log().debug("%s compiled for %s: %s, %.0f ms (%s)", *given)
+            log().debug("%s compiled for %s: %s, %.0f ms (%s)", *given)
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""

@@ -41,9 +41,12 @@ def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | No
     try:
         attrs = {name: _unnumbered(x) for name, x in node.attrs.items()}
         told = Node(node.op, node.inputs, attrs, node.outputs, node.regions, node.binds, node.where)
-        return __name__, "site_method", (kind, method, pickle.dumps((told, tuple(strides))))
-    except (_OfThisProcess, pickle.PicklingError, AttributeError, TypeError):
+        data = pickle.dumps((told, tuple(strides)))
+        # A program that was loaded has no other way to find what it calls.
+        pickle.loads(data)
+    except Exception:
         return None
+    return __name__, "site_method", (kind, method, data)
 
 
 def _unnumbered(x: Any) -> Any:
