@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tracejit.codegen.llvm import perf
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="perf is Linux's")
 
 PROGRAM = """
@@ -74,3 +76,31 @@ def test_another_value_is_an_error() -> None:
     env = os.environ | {"TRACEJIT_PERF": "yes"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert "TRACEJIT_PERF is one of 0, 1, map, dump, not 'yes'" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "folder", "owner"])
+@pytest.mark.parametrize("how", ["map", "dump"])
+def test_nothing_of_another_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    """In a folder such as /tmp, where anybody can make a file of the name before."""
+    monkeypatch.setattr(perf, "_MAPS", str(tmp_path))
+    monkeypatch.setattr(perf, "_DUMP", [])
+    monkeypatch.setattr(perf, "_functions", lambda *_: [perf._Function("f", 0, 0)])
+    monkeypatch.chdir(tmp_path)
+    name = f"perf-{os.getpid()}.map" if how == "map" else f"jit-{os.getpid()}.dump"
+    path, other = tmp_path / name, tmp_path / "other"
+    other.write_bytes(b"other")
+    if kind == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root gives files away")
+        path.write_bytes(b"other")
+        os.chown(path, 65534, 65534)
+        other = path
+    else:
+        {"link": path.symlink_to, "hard link": path.hardlink_to}.get(
+            kind, lambda _: os.mkfifo(path) if kind == "pipe" else path.mkdir()
+        )(other)
+    with pytest.warns(RuntimeWarning, match="TRACEJIT_PERF: "):
+        perf.note_code(how, [bytes(64)], {})
+    assert other.read_bytes() == b"other"

@@ -25,6 +25,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
             "logs",
             "methods",
             "placing",
+            "private_files",
             "shown",
             "sparse",
             "spelling",

@@ -103,7 +103,8 @@ def _writes(cache: Path) -> None:
 
     records = [(str(path), files.read(str(path))) for path in _check(cache)]
     # Most of the time such a one is being written.
-    large = cache / environment.folder() / "large" / f"large{files.ENTRY}"
+    name = f"{0:020x}-{0:012x}-{0:012x}{files.ENTRY}"
+    large = cache / environment.folder() / f"large-{0:010x}" / name
     records.append((str(large), os.urandom(1 << 23)))
     end = time.monotonic() + 5
     while time.monotonic() < end:

@@ -21,8 +21,10 @@ X = np.arange(5.0)
 PLACES: list[tuple[Any, str]] = [
     (environment, "description"),
     (environment, "folder"),
-    (files, "_contents"),
+    (files, "read_private"),
     (files, "_digest"),
+    (files, "make_private"),
+    (files, "own_files"),
     (files, "bound"),
     (files, "is_valid"),
     (files, "read"),

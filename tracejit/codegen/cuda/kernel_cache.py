@@ -1,32 +1,38 @@
 """Compiled kernels that are kept: by what they were compiled from, in memory and in files.
 
 A file holds its length and its digest ahead of the kernel, and what does not agree with them is
-dropped. Files are written beside their place and moved there, so that processes may share them.
-Where the folder cannot be written, or others can, there is memory alone.
+not loaded. Where the folder cannot be written, or others can, there is memory alone. What else lies
+in the folder stays there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
-import tempfile
 import time
 from collections import OrderedDict
 from pathlib import Path
 
 from tracejit.locks import once, short_lock
+from tracejit.private_files import UNFINISHED, make_private, read_private, remove, write_private
 
 __all__ = ["KernelCache", "cache_folder", "kernel_cache"]
 
 _HEAD = struct.Struct("<8sQ32s")
 _MAGIC = b"TJCUDA1\n"
+#: The names of files: keys.
+_NAME = re.compile("[0-9a-f]{64}")
 #: Bytes of all files, kernels in memory, and seconds after which a file half written is nobody's.
 _MOST_BYTES, _MOST_IN_MEMORY, _ABANDONED = 256 << 20, 2048, 3600
 
 
 class KernelCache:
-    """Kernels by keys that are file names; `folder` is None for memory alone. It never raises."""
+    """Kernels by keys, which are digests in hexadecimal; `folder` is None for memory alone.
+
+    It never raises.
+    """
 
     def __init__(self, folder: Path | None, most_bytes: int = _MOST_BYTES) -> None:
         self._folder, self._most = folder, most_bytes
@@ -50,18 +56,9 @@ class KernelCache:
         if folder is None:
             return
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_ours(folder):
-                return
-            handle, name = tempfile.mkstemp(".part", "", folder)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    digest = hashlib.sha256(kernel).digest()
-                    file.write(_HEAD.pack(_MAGIC, len(kernel), digest) + kernel)
-                os.replace(name, folder / key)
-            except BaseException:
-                os.unlink(name)
-                raise
+            make_private(str(folder))
+            head = _HEAD.pack(_MAGIC, len(kernel), hashlib.sha256(kernel).digest())
+            write_private(str(folder / key), (head, kernel))
             self._bound(folder, _HEAD.size + len(kernel))
         except OSError:
             return
@@ -77,9 +74,7 @@ class KernelCache:
             return None
         path = self._folder / key
         try:
-            if not _is_ours(self._folder):
-                return None
-            raw = path.read_bytes()
+            _, raw = read_private(str(path))
         except OSError:
             return None
         if len(raw) >= _HEAD.size:
@@ -87,9 +82,11 @@ class KernelCache:
             kernel = raw[_HEAD.size :]
             sound = (magic, length) == (_MAGIC, len(kernel))
             if sound and hashlib.sha256(kernel).digest() == digest:
-                _quietly(os.utime, path)
+                try:
+                    os.utime(path)
+                except OSError:
+                    pass  # it is only read
                 return kernel
-        _quietly(os.unlink, path)
         return None
 
     def _bound(self, folder: Path, added: int) -> None:
@@ -102,35 +99,23 @@ class KernelCache:
         with os.scandir(folder) as entries:
             for entry in entries:
                 status = entry.stat(follow_symlinks=False)
-                if not entry.name.endswith(".part"):
+                unfinished = UNFINISHED.fullmatch(entry.name)
+                if not _NAME.fullmatch(unfinished[1] if unfinished else entry.name):
+                    continue
+                if not unfinished:
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
                 elif now - status.st_mtime > _ABANDONED:
-                    _quietly(os.unlink, Path(entry.path))
+                    remove(entry.path)
         total = sum(size for _, size, _ in files)
         if total > self._most:
             for _, size, path in sorted(files):
-                _quietly(os.unlink, Path(path))
+                remove(path)
                 total -= size
                 # Some room is left, so that the next file does not lead here again.
                 if total <= self._most * 3 // 4:
                     break
         with self._lock:
             self._bytes = total
-
-
-def _quietly(do: object, path: Path) -> None:
-    try:
-        do(path)  # type: ignore[operator]
-    except OSError:
-        return
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether nobody else than this user, or those of its group, could have written there."""
-    status = os.stat(folder)
-    if not hasattr(os, "geteuid"):
-        return True
-    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o002
 
 
 def cache_folder() -> Path | None:

@@ -16,14 +16,18 @@ import struct
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.locks import in_child, short_lock
+from tracejit.private_files import open_own
 
 __all__ = ["note_code"]
 
 _LOCK = short_lock()
+#: Where `perf` looks for maps.
+_MAPS = "/tmp"
 #: The process's jitdump file, once there is one, and its mapping, which has to stay.
 _DUMP: list[Any] = []
 _INDEX = itertools.count()
@@ -44,17 +48,22 @@ def note_code(
     """Write what was linked to a perf map (`how` is "map"), a jitdump file ("dump") or both ("1").
 
     `addresses` are those of exported symbols, by which the others of their section are found;
-    `shown` is what a symbol is to be called. Elsewhere than on Linux nothing is written.
+    `shown` is what a symbol is to be called. Elsewhere than on Linux nothing is written, nor where
+    a file of another user, or a link, has the name: a RuntimeWarning says so.
     """
     if sys.platform != "linux":
         return
     for code in objects:
         found = [f._replace(name=shown(f.name)) for f in _functions(code, addresses)]
-        with _LOCK:
-            if found and how in ("map", "1"):
-                _add_to_map(found)
-            if found and how in ("dump", "1"):
-                _add_to_dump(found, code)
+        try:
+            with _LOCK:
+                if found and how in ("map", "1"):
+                    _add_to_map(found)
+                if found and how in ("dump", "1"):
+                    _add_to_dump(found, code)
+        except OSError as error:
+            warnings.warn(f"TRACEJIT_PERF: {error}", RuntimeWarning, stacklevel=2)
+            return
 
 
 def _functions(code: bytes, addresses: Mapping[str, int]) -> Iterator[_Function]:
@@ -80,13 +89,14 @@ def _functions(code: bytes, addresses: Mapping[str, int]) -> Iterator[_Function]
 
 def _add_to_map(functions: Sequence[_Function]) -> None:
     lines = "".join(f"{f.address:x} {f.size:x} {f.name}\n" for f in functions)
-    with open(f"/tmp/perf-{os.getpid()}.map", "a", encoding="utf-8") as file:
+    path = f"{_MAPS}/perf-{os.getpid()}.map"
+    with open(open_own(path, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as file:
         file.write(lines)
 
 
 def _add_to_dump(functions: Sequence[_Function], code: bytes) -> None:
     if not _DUMP:
-        file = open(f"jit-{os.getpid()}.dump", "w+b")
+        file = open(open_own(f"jit-{os.getpid()}.dump", os.O_RDWR), "w+b")
         (machine,) = struct.unpack_from("<H", code, 18)
         header = 0x4A695444, 1, 40, machine, 0, os.getpid(), time.monotonic_ns(), 0
         file.write(struct.pack("<IIIIIIQQ", *header))

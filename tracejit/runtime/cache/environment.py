@@ -17,12 +17,11 @@ from tracejit import config
 from tracejit.errors import PACKAGE
 from tracejit.link.digests import digest
 from tracejit.locks import once
+from tracejit.runtime.cache import files
 from tracejit.runtime.cache.records import FORM
 
-__all__ = ["FILE", "description", "folder"]
+__all__ = ["description", "folder", "mark"]
 
-#: The name of the file in that folder that holds the description.
-FILE = os.path.join("environment", "description")
 #: What Linux says of a processor that does not change while it runs.
 _LASTING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 
@@ -56,6 +55,16 @@ def _lasting() -> dict[str, Any]:
 def description() -> dict[str, Any]:
     """Everything that the folder is named after, by what it is."""
     return {**_lasting(), "numpy version": np.__version__}
+
+
+def mark(layer: str) -> None:
+    """Have this environment's folder say what it is for, which marks it as one of this package.
+
+    Raises what `files.write` does.
+    """
+    path = os.path.join(layer, folder(), files.DESCRIPTION)
+    if files.read(path) is None:
+        files.write(path, description())
 
 
 def _processor() -> tuple[Any, ...]:

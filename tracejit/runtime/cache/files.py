@@ -1,30 +1,59 @@
 """Records in files: written whole or not at all, read only if nothing has happened to them.
 
+    <layer>/cpython-311-<digest>/environment/description      what the folder is for: marks it
+                                /<function>-<digest>/<digests>.entry
+                                /libraries/<digest>.library
+
 A file is `MAGIC`, a digest of where it lies in the cache and of what follows, and a record as
-`marshal` writes it. It is written under another name and then renamed: readers of any process see
-all of it or nothing, whoever is killed.
-What is truncated, damaged, foreign or in another file's place has another digest, and is taken for
-nothing.
+`marshal` writes it. What is truncated, damaged, foreign or in another file's place has another
+digest, and is taken for nothing.
+
+Files are removed only under names as they are here, in folders that are marked: the layer may be a
+folder that holds other things of its user.
 """
 
 from __future__ import annotations
 
-import errno
 import itertools
 import marshal
 import os
-import stat
+import re
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from tracejit.link.digests import digest
+from tracejit.private_files import UNFINISHED, make_private, read_private, remove, write_private
 from tracejit.runtime.cache.records import FORM, Schema, is_valid
-from tracejit.runtime.cache.settings import bound, is_ours
+from tracejit.runtime.cache.settings import bound
 
-__all__ = ["ENTRY", "LIBRARY", "read", "remove_least_used", "write"]
+__all__ = [
+    "DESCRIPTION",
+    "ENTRY",
+    "LIBRARY",
+    "File",
+    "is_damaged",
+    "own_files",
+    "read",
+    "remove_empty_folders",
+    "remove_least_used",
+    "write",
+]
 
 #: The endings of files: an entry of a function, and a library that programs share.
 ENTRY, LIBRARY = ".entry", ".library"
+#: The file that marks a folder of an environment, and says what that is.
+DESCRIPTION = os.path.join("environment", "description")
+_ENVIRONMENT = re.compile(r"[\w.-]+-[0-9a-f]{16}")
+#: Folders and files in it.
+_NAMES = (
+    (re.compile(r"libraries"), re.compile(rf"[0-9a-f]{{20}}\{LIBRARY}")),
+    (re.compile(r"environment"), re.compile(r"description")),
+    (
+        re.compile(r"[A-Za-z0-9_.-]*-[0-9a-f]{10}"),
+        re.compile(rf"[0-9a-f]{{20}}-[0-9a-f]{{12}}-[0-9a-f]{{12}}\{ENTRY}"),
+    ),
+)
 #: How files of this package begin, whatever the form of their records.
 _FIRST = b"tracejit machine code "
 _MAGIC = _FIRST + b"%d\n" % FORM
@@ -38,30 +67,25 @@ _LEFT_OVER = 600.0
 _written = itertools.count()
 
 
+class File(NamedTuple):
+    """A file that this package wrote: under a name of its own, or unfinished."""
+
+    path: str
+    status: os.stat_result
+    unfinished: bool
+
+
 def write(path: str, record: Any) -> int:
     """Write a record into a file, in whose folder nobody else may; its size.
 
     Raises ValueError for what `marshal` does not write, OSError where the system refuses.
     """
     data = marshal.dumps(record)
-    folder, name = os.path.split(path)
+    folder = os.path.dirname(path)
     above = os.path.dirname(folder)
     for made in (os.path.dirname(above), above, folder):
-        os.makedirs(made, mode=0o700, exist_ok=True)
-        if not is_ours(made):
-            raise PermissionError(errno.EPERM, "others may write there", made)
-    # A process of the same number may have been killed, in another container, too.
-    unfinished = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_MAGIC)
-            file.write(_digest(path, data))
-            file.write(data)
-        os.replace(unfinished, path)
-    except BaseException:
-        _remove(unfinished)
-        raise
+        make_private(made)
+    write_private(path, (_MAGIC, _digest(path, data), data))
     return len(_MAGIC) + _DIGEST + len(data)
 
 
@@ -76,55 +100,79 @@ def read(path: str, schema: Schema | None = None) -> Any:
     another form.
     """
     try:
-        found, data = _contents(path)
+        found, data = read_private(path, folders=2)
     except OSError:
         return None
-    start = len(_MAGIC) + _DIGEST
-    whole = data[:start] == _MAGIC + _digest(path, data[start:])
-    if not whole:
-        _remove(path)
+    if not _is_whole(path, data):
         return None
     if time.time() - found.st_mtime > _TOUCHED:
         try:
             os.utime(path)
         except OSError:
             pass  # a layer that is only read
-    record = marshal.loads(data[start:])
+    record = marshal.loads(data[len(_MAGIC) + _DIGEST :])
     return record if schema is None or is_valid(record, schema) else None
 
 
-def _contents(path: str) -> tuple[os.stat_result, bytes]:
-    """What a file holds that nobody else could have put there. Raises OSError."""
-    folder = os.path.dirname(path)
-    # Nothing is waited for: what is there may be a pipe.
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, os.O_RDONLY | flags)
+def _is_whole(path: str, data: bytes) -> bool:
+    start = len(_MAGIC) + _DIGEST
+    return data[:start] == _MAGIC + _digest(path, data[start:])
+
+
+def is_damaged(path: str) -> bool:
+    """Returns True if a file under a name of this package is of no form of it, or not whole.
+
+    A file of another form cannot be checked, nor one that is not there any more.
+    """
     try:
-        found = os.fstat(descriptor)
-        if not _is_ours(found) or not is_ours(folder) or not is_ours(os.path.dirname(folder)):
-            raise PermissionError(errno.EPERM, "others may write there", path)
-        with open(descriptor, "rb", closefd=False) as file:
-            return found, file.read()
-    finally:
-        os.close(descriptor)
-
-
-def _is_ours(found: os.stat_result) -> bool:
-    if not hasattr(os, "geteuid"):
-        return stat.S_ISREG(found.st_mode)
-    others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISREG(found.st_mode) and found.st_uid in (0, os.geteuid()) and not others
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
+        data = read_private(path, folders=2)[1]
+    except FileNotFoundError:
+        return False
     except OSError:
-        pass
+        return True
+    other = re.match(re.escape(_FIRST) + rb"\d+\n", data)
+    return not _is_whole(path, data) and (other is None or other[0] == _MAGIC)
+
+
+def own_files(layer: str) -> Iterator[File]:
+    """The files that this package wrote in a layer: those in marked folders, of known names."""
+    for environment in _folders(layer):
+        if not _ENVIRONMENT.fullmatch(environment.name) or not _is_marked(environment.path):
+            continue
+        for folder in _folders(environment.path):
+            names = [name for of, name in _NAMES if of.fullmatch(folder.name)]
+            for entry in _entries(folder.path):
+                unfinished = UNFINISHED.fullmatch(entry.name)
+                finished = unfinished[1] if unfinished else entry.name
+                if names and names[0].fullmatch(finished):
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue  # removed meanwhile
+                    yield File(entry.path, status, unfinished is not None)
+
+
+def _is_marked(folder: str) -> bool:
+    try:
+        return read_private(os.path.join(folder, DESCRIPTION), folders=2)[1].startswith(_FIRST)
+    except OSError:
+        return False
+
+
+def _folders(path: str) -> list[os.DirEntry[str]]:
+    return [entry for entry in _entries(path) if entry.is_dir(follow_symlinks=False)]
+
+
+def _entries(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []
 
 
 def remove_least_used(directory: str, at_once: bool = False) -> None:
-    """Remove what has not been used for longest, where the folder holds more than it may.
+    """Remove what has not been used for longest, where the layer holds more than it may.
 
     It is counted every so many calls, or `at_once`.
     """
@@ -132,22 +180,26 @@ def remove_least_used(directory: str, at_once: bool = False) -> None:
         return
     found: list[tuple[float, int, str]] = []
     now = time.time()
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = os.path.join(folder, name)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            if name.startswith(".") and now - status.st_mtime > _LEFT_OVER:
-                _remove(path)
-            elif name.endswith((ENTRY, LIBRARY)):
-                found.append((status.st_mtime, status.st_size, path))
+    for path, status, unfinished in own_files(directory):
+        if unfinished:
+            if now - status.st_mtime > _LEFT_OVER:
+                remove(path)
+        elif path.endswith((ENTRY, LIBRARY)):
+            found.append((status.st_mtime, status.st_size, path))
     most, total = bound(), sum(size for _, size, _ in found)
     if total <= most:
         return
     for _, size, path in sorted(found):
-        _remove(path)
+        remove(path)
         total -= size
         if total <= 0.8 * most:
             break
+
+
+def remove_empty_folders(paths: set[str]) -> None:
+    """Remove folders in which nothing is left, with those of environments above them."""
+    for path in [*sorted(paths), *sorted({os.path.dirname(path) for path in paths})]:
+        try:
+            os.rmdir(path)
+        except OSError:
+            pass  # it holds something else

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tracejit.link.loader import supported
+from tracejit.private_files import remove
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.guard import failures
 from tracejit.runtime.cache.recall import Cached, cached, is_off, recall
@@ -67,41 +67,39 @@ def entries() -> list[File]:
 def _files() -> Iterator[File]:
     now, own = time.time(), environment.folder()
     for layer in layers().read:
-        for folder, _, names in os.walk(layer):
-            for name in names:
-                if not name.endswith((files.ENTRY, files.LIBRARY)):
-                    continue
-                path = os.path.join(folder, name)
-                try:
-                    status = os.stat(path)
-                except OSError:
-                    continue
+        for path, status, unfinished in files.own_files(layer):
+            if not unfinished and path.endswith((files.ENTRY, files.LIBRARY)):
                 current = os.path.relpath(path, layer).partition(os.sep)[0] == own
                 yield File(path, status.st_size, now - status.st_mtime, current, "", "")
 
 
 def clear() -> int:
-    """Remove what this user has written; how many files that were. Raises OSError."""
+    """Remove what this package has written for this user; how many files that were.
+
+    What else lies there stays. Raises OSError.
+    """
     directory = layers().write
     if directory is None:
         return 0
-    count = sum(file.path.startswith(directory + os.sep) for file in _files())
-    for name in os.listdir(directory):
-        path = os.path.join(directory, name)
-        if name.startswith("cpython-") and os.path.isdir(path):
-            shutil.rmtree(path)
-    return count
+    # Descriptions mark the folders of the others, and go last.
+    found = [file.path for file in files.own_files(directory)]
+    for path in sorted(found, key=lambda path: path.endswith(files.DESCRIPTION)):
+        os.unlink(path)
+    files.remove_empty_folders({os.path.dirname(path) for path in found})
+    return sum(path.endswith((files.ENTRY, files.LIBRARY)) for path in found)
 
 
 def verify() -> tuple[int, list[str]]:
-    """How many files are whole, and the paths of those that were damaged, which are removed where
-    that is allowed."""
-    whole, damaged = 0, []
+    """How many files are whole, and the paths of those that were damaged, which are removed in the
+    layer that is written."""
+    whole, damaged, directory = 0, [], layers().write
     for file in _files():
-        if files.read(file.path) is None:
-            damaged.append(file.path)
-        else:
+        if not files.is_damaged(file.path):
             whole += 1
+            continue
+        damaged.append(file.path)
+        if directory is not None and file.path.startswith(directory + os.sep):
+            remove(file.path)
     return whole, damaged
 
 
@@ -139,13 +137,14 @@ def _reasons(known: Cached) -> Iterator[str]:
         yield f"{os.path.basename(path)} is not for this program: {reason}"
     own = environment.folder()
     for layer in layers().read:
-        for name in sorted(os.listdir(layer)):
-            folder = os.path.join(layer, name, known.key.folder)
-            if not os.path.isdir(folder):
-                continue
-            records = [x for x in os.listdir(folder) if x.endswith(files.ENTRY)]
-            if name != own and records:
-                yield from _other_environment(os.path.join(layer, name), len(records))
+        by_folder: dict[str, list[str]] = {}
+        for path, _, unfinished in files.own_files(layer):
+            folder, name = os.path.split(path)
+            if not unfinished and os.path.basename(folder) == known.key.folder:
+                by_folder.setdefault(os.path.dirname(folder), []).append(name)
+        for folder, records in by_folder.items():
+            if os.path.basename(folder) != own:
+                yield from _other_environment(folder, len(records))
                 continue
             other = [x for x in records if not x.startswith(known.key.prefix)]
             if other:
@@ -156,7 +155,7 @@ def _reasons(known: Cached) -> Iterator[str]:
 
 
 def _other_environment(folder: str, count: int) -> Iterator[str]:
-    there = files.read(os.path.join(folder, environment.FILE)) or {}
+    there = files.read(os.path.join(folder, files.DESCRIPTION)) or {}
     here = environment.description()
     changed = [name for name in here if here[name] != there.get(name)]
     if changed:

@@ -55,6 +55,7 @@ class Keeper:
                 "addresses": [Describer(()).address(n, bound[n]) for n in image.imports],
                 "after": None if after is None else tuple(after),
             }
+            environment.mark(directory)
             files.write(_path(directory, name), record)
         except (Undescribed, OSError, ValueError):
             return

@@ -64,8 +64,8 @@ def record(
             "signature": compiled.signature,
         }
         path = _path(directory, known.key, call_kind(*given), written)
+        environment.mark(directory)
         files.write(path, written)
-        _describe_environment(directory)
     except Undescribed as e:
         known.unwritten[compiled.signature] = str(e)
         return
@@ -77,13 +77,6 @@ def record(
         return
     known.files.add(os.path.basename(path))
     files.remove_least_used(directory)
-
-
-def _describe_environment(directory: str) -> None:
-    """Have the folder say what it is for: `tracejit cache why` compares it."""
-    path = os.path.join(directory, environment.folder(), environment.FILE)
-    if not os.path.exists(path):
-        files.write(path, environment.description())
 
 
 def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:

@@ -10,14 +10,15 @@ Code is loaded from no place that somebody else than the user, or root, could ha
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from typing import NamedTuple
 
 from tracejit.config import SettingError
 from tracejit.locks import once
+from tracejit.private_files import is_private, make_private
 
-__all__ = ["Layers", "bound", "checked_directory", "is_ours", "is_wanted", "layers"]
+__all__ = ["Layers", "bound", "checked_directory", "is_wanted", "layers"]
 
 _DEFAULT_MB = 1024
 
@@ -62,14 +63,14 @@ def _layers(_: tuple[str | None, ...]) -> Layers:
     # What is wrong is said at the first call, not when something is removed.
     bound()
     below = os.environ.get("TRACEJIT_CACHE_BASE", "").split(os.pathsep)
-    base = tuple(os.path.abspath(path) for path in below if path and is_ours(path))
+    base = tuple(os.path.abspath(path) for path in below if path and is_private(path))
     own = os.environ.get("TRACEJIT_CACHE") or _usual()
     if own is None:
         return Layers(base, None, "there is no home directory")
     own = os.path.abspath(own)
     why_not = checked_directory(own)
     if why_not:
-        readable = os.path.isdir(own) and is_ours(own)
+        readable = os.path.isdir(own) and is_private(own)
         return Layers((own, *base) if readable else base, None, why_not)
     return Layers((own, *base), own, "")
 
@@ -87,23 +88,13 @@ def _usual() -> str | None:
 def checked_directory(path: str) -> str:
     """Make a folder that only the user may look into; why it cannot be written into, or ""."""
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        make_private(path)
+    except PermissionError as e:
+        if e.errno == errno.EPERM:
+            return f"{path} belongs to somebody else, or others may write into it"
+        return f"{path}: {e.strerror}"
     except OSError as e:
         return f"{path}: {e.strerror}"
-    if not is_ours(path):
-        return f"{path} belongs to somebody else, or others may write into it"
     if not os.access(path, os.W_OK | os.X_OK):
         return f"{path} is read-only"
     return ""
-
-
-def is_ours(path: str) -> bool:
-    """Whether nobody but the user and root can write to a file or into a folder."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return False
-    if not hasattr(os, "geteuid"):
-        return True
-    owned = found.st_uid in (0, os.geteuid())
-    return owned and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
