@@ -77,8 +77,12 @@ def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:
         return namespace.get(name, NOTHING) is value
 
 
-def refresh() -> None:
-    """Take note of the versions of dicts that still hold what they held."""
+def refresh() -> bool:
+    """Take note of the versions of dicts that still hold what they held.
+
+    Returns True if all do: else no entry may be called past the gate, which compares the versions.
+    """
+    hold = True
     for k in range(TABLE[0]):
         version = ctypes.c_int64.from_address(TABLE[1 + 2 * k]).value
         if version != TABLE[2 + 2 * k]:
@@ -86,3 +90,6 @@ def refresh() -> None:
             with _LOCK:
                 if all(namespace.get(name, NOTHING) is v for name, v in names.items()):
                     TABLE[2 + 2 * k] = version
+                else:
+                    hold = False
+    return hold

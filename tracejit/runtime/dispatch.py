@@ -155,9 +155,10 @@ def answer(self: Any, args: Any, kwargs: Any) -> Any:
             with self._eager_runs:
                 return _plain(self)(*args, **kwargs)
         # Entries do not answer by themselves in a thread that is traced.
-        result = native.MISS if self._shown is None else self._shown.run(*args, **kwargs)
-        if result is not native.MISS:
-            return result
+        if not config.is_eager() and native.errors_are_quiet():
+            result = _past_the_gate(self, args, kwargs)
+            if result is not native.MISS:
+                return result
     timers, profiler = self._options.timers, config.profiler()
     if timers is not None:
         # What it calls as Python is profiled as well.
@@ -272,7 +273,6 @@ def _compiled(
     """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
-    refresh()
     given = args, kwargs
     is_left = self._allowance.is_left(self._eager_runs.is_inside)
     if not (is_left or self._fallbacks.is_strict):
@@ -304,7 +304,7 @@ def _compiled(
     if structure.apart and not apart:
         return _compiled(self, *given, tries, apart=True, joined=joined)
     call = Call(leaves, (args, kwargs))
-    result = _by_entry(structure, given)
+    result = _by_entry(structure, given) if refresh() else native.MISS
     if result is native.MISS:
         result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
@@ -315,7 +315,7 @@ def _compiled(
             return _fail(self, structure, what, given)
         if recall(self, *given, again=True):
             # Another process, or what has changed since, may have made a file of use here.
-            result = self._shown.run(*given[0], **given[1])
+            result = _past_the_gate(self, *given)
             if result is not native.MISS:
                 return left(self, *given) if result is native.BAIL else result
         if config.background() and not structure.foreground and not self._fallbacks.is_strict:
@@ -441,6 +441,16 @@ def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
 
 def _count_error(self: Any, e: Exception) -> None:
     self._report.errors[f"{type(e).__name__} at {line_in(self.__tracejit__, e)}"] += 1
+
+
+def _past_the_gate(self: Any, args: Any, kwargs: Any) -> Any:
+    """The result of the entries, where the context is such that the gate would lead to them.
+
+    MISS where a library's name is bound to something else, which no entry looks at.
+    """
+    if self._shown is None or not refresh():
+        return native.MISS
+    return self._shown.run(*args, **kwargs)
 
 
 def _by_entry(structure: _Structure, given: Any) -> Any:

@@ -1,0 +1,135 @@
+"""Names of libraries that are replaced while a process runs: what was loaded notices, too."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.runtime.cache.processes import python
+from tracejit import config
+from tracejit.link.loader import supported
+
+pytestmark = pytest.mark.skipif(not supported(), reason="machine code is not loaded from files")
+
+#: Each function is called before, while, and after the name is replaced, or bound first, in a
+#: thread that is as it is, traced as by coverage, profiled, and with errors that raise.
+PROGRAM = """
+import builtins, contextlib, json, math, sys
+from unittest import mock
+import numpy as np, scipy.special
+import tracejit
+
+def ufunc(x): return np.tanh(x) + 1
+def function(x): return np.sort(x)[::-1] * 2
+def inner(x): return np.linalg.norm(x) + x
+def scalar(x): return x * math.sqrt(2.0)
+def builtin(x): return x * abs(-3)
+def special(x): return scipy.special.erf(x)
+def constant(x): return x * np.pi
+def asked(x): return x * 3 if hasattr(np, "my_patch") else x * 4
+def got(x): return x * getattr(np, "my_patch", 5.0)
+
+CASES = [
+    (ufunc, "numpy.tanh", np.cos),
+    (function, "numpy.sort", np.flip),
+    (inner, "numpy.linalg.norm", lambda x: 7.0),
+    (scalar, "math.sqrt", math.exp),
+    (builtin, "builtins.abs", lambda x: x),
+    (special, "scipy.special.erf", scipy.special.erfc),
+    (constant, "numpy.pi", 3.0),
+    (asked, "numpy.my_patch", 1.0),
+    (got, "numpy.my_patch", 2.0),
+]
+
+@contextlib.contextmanager
+def hooked(how):
+    given = getattr(sys, "set" + how, lambda hook: None)
+    given(lambda *_: None)
+    try:
+        yield
+    finally:
+        given(None)
+
+x, found = np.array([0.5, 0.25, 1.5]), []
+for f, name, other in CASES:
+    j = tracejit.jit(f)
+    for how in ("call", "trace", "profile"):
+        for patched in (False, True, True, False):
+            with mock.patch(name, other, create=True) if patched else contextlib.nullcontext():
+                expected = f(x)
+                with hooked(how):
+                    got = j(x)
+            if not np.allclose(got, expected, rtol=1e-12):
+                found.append((f.__name__, how, patched, repr(got), repr(expected)))
+    with hooked("trace"), np.errstate(all="raise"):
+        j(x)
+print(json.dumps(found))
+"""
+
+
+def test_in_two_processes(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    for _ in range(2):
+        assert json.loads(python("program.py", cache=tmp_path / "cache", cwd=tmp_path)) == []
+
+
+def tangent(x: Any) -> Any:
+    return np.tanh(x) + 1
+
+
+def divided(x: Any) -> Any:
+    return 1.0 / x
+
+
+@pytest.fixture(params=["compiled", "loaded"])
+def compiled(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """Compiles a function and calls it, or loads what was compiled of it."""
+    monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path / "cache"))
+
+    def made(function: Any, x: Any) -> Any:
+        for _ in range(1 if request.param == "compiled" else 2):
+            f = tracejit.jit(function)
+            f(x)
+        assert (f._state is None) is (request.param == "loaded")
+        return f
+
+    return made
+
+
+@pytest.mark.plain_calls
+def test_calls_that_are_answered_plainly(compiled: Any) -> None:
+    f, x = compiled(tangent, np.zeros(2)), np.zeros(2)
+    for _ in range(5):
+        for y in (x, np.zeros((2, 1))):
+            np.testing.assert_array_equal(f(y), tangent(y))
+            with mock.patch("numpy.tanh", np.cos):
+                np.testing.assert_array_equal(f(y), tangent(y))
+
+
+@pytest.mark.parametrize("hook", ["settrace", "setprofile"])
+def test_threads_that_are_watched(compiled: Any, hook: str) -> None:
+    """Entries look at no context: what calls them past the gate does."""
+    f, g = compiled(tangent, np.zeros(2)), compiled(divided, np.ones(2))
+    before = getattr(sys, hook.replace("set", "get"))()
+    getattr(sys, hook)(lambda *_: None)
+    try:
+        with mock.patch("numpy.tanh", np.cos):
+            patched = f(np.zeros(2))
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+            g(np.zeros(2))
+        with config.eager(), mock.patch.object(f, "_shown") as entries:
+            f(np.zeros(2))
+    finally:
+        getattr(sys, hook)(before)
+    assert not entries.run.called
+    np.testing.assert_array_equal(patched, [2.0, 2.0])
+    np.testing.assert_array_equal(f(np.zeros(2)), [1.0, 1.0])
