@@ -172,10 +172,11 @@ class Capture(Captured):
         value = namespace.get(name, MISSING)
         if value is MISSING:
             value = _builtins(namespace).get(name, MISSING)
+            self._bind(namespace, name, MISSING)
+            # The program may define it later, in either.
+            self.library_name(_builtins(namespace), name, value)
             if value is MISSING:
                 raise NameError(f"name '{name}' is not defined")
-            self._bind(namespace, name, MISSING)
-            self.library_name(_builtins(namespace), name, value)
             return value
         if isinstance(value, ModuleType) and is_exempt_module(value):
             self._bind(namespace, name, value)
