@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tests.runtime.cache.edit import Edit, one
 from tests.runtime.cache.edits_of_classes import CLASSES
+from tests.runtime.cache.edits_of_meta_data import META_DATA
 from tests.runtime.cache.edits_of_objects import OBJECTS
 
 __all__ = ["EDITS"]
 
 EDITS = (
     CLASSES
+    | META_DATA
     | OBJECTS
     | {
         "body": one("np.sin(x) * 2", "* 2", "* 3"),

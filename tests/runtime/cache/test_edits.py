@@ -21,7 +21,9 @@ COLD = frozenset(
     " annotations_used message lines_moved method_decorated property_of_a_closure descriptor"
     " class_partial class_bool class_of_list class_getattr_own class_default_factory"
     " class_post_init getter functions_in_a_dict bytes_value nan frozen flag"
-    " module_getattr".split()
+    " module_getattr abstract_methods class_dict class_doc_of_base class_set class_subclasses"
+    " dataclass_frozen enum_count enum_members field_count field_default field_metadata field_repr"
+    " property_doc property_doc_given".split()
 )
 #: Edits that no result shows.
 SAME = frozenset(

@@ -12,7 +12,7 @@ from tracejit.link.digests import code_digest, digest
 __all__ = ["class_digest"]
 
 #: What a class's dict holds that says nothing about the program.
-_UNTOLD = frozenset("__dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl".split())
+_UNTOLD = frozenset("__dict__ __weakref__ __module__ __abstractmethods__ _abc_impl".split())
 
 
 def class_digest(cls: type) -> str:
