@@ -50,19 +50,19 @@ def make_private(folder: str) -> None:
     Raises OSError where that cannot be done, or others may write into a folder that is there.
     """
     lacking = []
-    above = folder
-    while not os.path.isdir(above):
+    above = os.path.abspath(folder)
+    while not os.path.isdir(above) and above not in lacking:
         lacking.append(above)
         above = os.path.dirname(above)
-        if above == lacking[-1]:
-            break
     for made in reversed(lacking):
         try:
             os.mkdir(made, 0o700)
             # The umask may have taken what the user needs.
             os.chmod(made, 0o700)
         except FileExistsError:
-            pass  # Another process was faster.
+            # Another process was faster, or it is a file.
+            if not os.path.isdir(made):
+                raise
     if not is_private(folder):
         raise PermissionError(errno.EPERM, "others may write there", folder)
 

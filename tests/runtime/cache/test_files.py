@@ -225,6 +225,17 @@ def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("kind", ["file", "in a file", "link to nothing"])
+def test_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    named = {"file": "file", "in a file": "file/cache"}.get(kind, "link")
+    monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path / named))
+    assert settings.layers().write is None and settings.layers().why_not
+    assert not is_warm() and not is_warm()
+    assert (tmp_path / "file").read_text() == "text" and len(os.listdir(tmp_path)) == 2
+
+
 @pytest.mark.parametrize("off", ["off", "OFF", "0"])
 def test_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: str) -> None:
     monkeypatch.setenv("TRACEJIT_CACHE", off)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tracejit.link.loader import supported
@@ -84,7 +85,8 @@ def clear() -> int:
     # Descriptions mark the folders of the others, and go last.
     found = [file.path for file in files.own_files(directory)]
     for path in sorted(found, key=lambda path: path.endswith(files.DESCRIPTION)):
-        os.unlink(path)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
     files.remove_empty_folders({os.path.dirname(path) for path in found})
     return sum(path.endswith((files.ENTRY, files.LIBRARY)) for path in found)
 
