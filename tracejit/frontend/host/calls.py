@@ -197,8 +197,8 @@ def record(
     trace = here()
     values = operands.values
     types = [v.type for v in values]
-    real = real_values(trace, values)
-    found = infer_by_example(placeholder, attrs, types, operands.dims, real, trace.env)
+    real, is_exact = real_values(trace, values), isinstance(trace, ConcreteTrace)
+    found = infer_by_example(placeholder, attrs, types, operands.dims, real, trace.env, is_exact)
     return record_as(interpreter, attrs, operands, found, where, effect)
 
 

@@ -20,7 +20,7 @@ from tracejit.ops.host.exchange import EXCHANGED, EXCHANGED_FOR_GOOD
 from tracejit.ops.host.functions import find_function
 from tracejit.ops.host.random import DRAW, DRAWN, START
 
-__all__ = ["host_path", "spelled", "spelled_call", "takes_keywords"]
+__all__ = ["host_path", "may_crash", "spelled", "spelled_call", "takes_keywords"]
 
 #: Modules whose functions have effects, draw random numbers or give objects of their own.
 _MODULES = frozenset(
@@ -65,6 +65,12 @@ def host_path(f: Any, method: str = "__call__") -> str | None:
         if str(f.__module__).partition(".")[0] in ("numpy", "scipy"):
             return _path(f)
     return None
+
+
+def may_crash(path: str) -> bool:
+    """Whether a function may trust what it is given: SciPy's but for ufuncs. NumPy's look at it."""
+    f = find_function(path) if path.startswith("scipy") else None
+    return f is not None and not isinstance(getattr(f, "__self__", f), np.ufunc)
 
 
 @lru_cache(maxsize=1024)

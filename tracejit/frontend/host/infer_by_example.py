@@ -13,10 +13,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.frontend.host.child_process import ChildCrashed, yielded_in_child
+from tracejit.frontend.host.functions import may_crash
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
@@ -39,6 +42,8 @@ _UNKNOWN = 5
 #: Elements of all operands together, for calls on the sizes or values that there are.
 _MUCH = 2**17
 _NODES = 300
+#: Crashes on stand-ins of one call, and the seconds that a child may take for one of them.
+_CRASHES, _PATIENCE = 4, 10.0
 
 
 class Undecided(Exception):
@@ -59,17 +64,25 @@ class Example:
 
 @dataclass
 class _Case:
-    """The sizes that symbols, and constant sizes, have in one call; `values` the operands."""
+    """The sizes that symbols, and constant sizes, have in one call; `values` the operands.
+
+    Cases of a later group are tried where no stand-ins of the groups before have given a result.
+    """
 
     symbols: Mapping[str, int]
     constants: Mapping[int, int] = field(default_factory=dict)
     kind: int = 0
+    group: int = 0
     values: Sequence[Any] | None = None
     result: Any = None
     types: list[Any] = field(default_factory=list)
 
     def size(self, d: Dim) -> int:
         return self.constants.get(d, d) if isinstance(d, int) else evaluate(d, self.symbols)
+
+
+#: The template and the types of a result, or None.
+_Outcome: TypeAlias = tuple[Any, list[Any]] | None
 
 
 def infer_by_example(
@@ -79,26 +92,29 @@ def infer_by_example(
     dims: Mapping[int, Dim],
     real: Sequence[Any] | None,
     env: ShapeEnv,
+    is_exact: bool = False,
 ) -> Example:
     """What `function` gives for operands of `types`.
 
     `attrs` has the templates of its arguments, `dims` the sizes that operands are the values of,
-    `real` the operands' values in the present call, if they are known. Raises Undecided.
+    `real` the operands' values in the present call, if they are known; `is_exact` says that the
+    call is for these values alone. Raises Undecided.
     """
-    found: list[_Case] = []
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        before = _random_state()
-        drawn = pickle.dumps(before)
-        for cases in _cases(types, dims, real, env):
-            found += [c for c in cases if _call(function, attrs, types, dims, c)]
-            if any(c.values is None for c in found):
-                break
-        if pickle.dumps(_random_state()) != drawn:
-            sys.modules["numpy.random.mtrand"].set_state(before)
-            raise Undecided("a function that draws random numbers")
+    call = partial(_call, function, attrs, types, dims)
+    cases = list(_cases(types, dims, real, env))
+    outcomes = list(_outcomes(call, cases[:1], ())) if is_exact else []
+    if not any(outcomes):
+        if may_crash(attrs["function"]):
+            outcomes = _outcomes_apart(call, cases, outcomes)
+        else:
+            outcomes += _outcomes(call, cases, outcomes)
+    found = []
+    for case, outcome in zip(cases, outcomes, strict=False):
+        if outcome is not None:
+            case.result, case.types = outcome
+            found.append(case)
     if not found:
-        raise Undecided("it raises for whatever it is given while compiling")
+        raise Undecided("it raises, or crashes, for whatever it is given while compiling")
     first = found[0]
     if first.values is None:
         usual = [c for c in found if c.kind in (0, 3)] or found
@@ -115,26 +131,86 @@ def infer_by_example(
     return Example(first.result, tuple(leaves))
 
 
+# Calls -------------------------------------------------------------------------------------------
+
+
+def _outcomes(
+    call: Callable[[_Case], _Outcome], cases: Sequence[_Case], known: Sequence[_Outcome]
+) -> Iterator[_Outcome]:
+    """Yields what calls give for the cases behind those that are known. Raises Undecided."""
+    outcomes = list(known)
+    before = _random_state()
+    drawn = pickle.dumps(before)
+    try:
+        while not _is_enough(cases, outcomes):
+            outcomes.append(call(cases[len(outcomes)]))
+            yield outcomes[-1]
+    finally:
+        has_drawn = pickle.dumps(_random_state()) != drawn
+        if has_drawn:
+            sys.modules["numpy.random.mtrand"].set_state(before)
+    if has_drawn:
+        raise Undecided("a function that draws random numbers")
+
+
+def _is_enough(cases: Sequence[_Case], outcomes: Sequence[_Outcome]) -> bool:
+    n = len(outcomes)
+    if n in (0, len(cases)) or cases[n].group == cases[n - 1].group:
+        return n == len(cases)
+    return any(c.values is None and o for c, o in zip(cases, outcomes, strict=False))
+
+
+def _outcomes_apart(
+    call: Callable[[_Case], _Outcome], cases: Sequence[_Case], known: Sequence[_Outcome]
+) -> list[_Outcome]:
+    """The outcomes of all cases, called in child processes. Raises Undecided."""
+    outcomes, crashes = list(known), 0
+
+    def told() -> Iterator[_Outcome | str]:
+        try:
+            yield from _outcomes(call, cases, outcomes)
+        except Undecided as e:
+            yield str(e)
+
+    while not _is_enough(cases, outcomes):
+        try:
+            for outcome in yielded_in_child(told(), _PATIENCE):
+                if isinstance(outcome, str):
+                    raise Undecided(outcome)
+                outcomes.append(outcome)
+        except ChildCrashed:
+            outcomes.append(None)
+            crashes += 1
+            if crashes > _CRASHES:
+                raise Undecided("it crashes for what it is given while compiling") from None
+        except TimeoutError:
+            raise Undecided(f"what it gives is not known after {_PATIENCE:g} s") from None
+        except OSError as e:
+            raise Undecided(f"it might crash, and there is no child process: {e}") from None
+    return outcomes
+
+
 # Cases -------------------------------------------------------------------------------------------
 
 
 def _cases(
     types: Sequence[Type], dims: Mapping[int, Dim], real: Sequence[Any] | None, env: ShapeEnv
-) -> Iterator[list[_Case]]:
-    """Groups of cases, until one has succeeded: real values, small sizes, then the present ones."""
+) -> Iterator[_Case]:
+    """The cases in groups: real values, small sizes, then the present ones."""
     used = list(dict.fromkeys([*(d for t in types for d in shape_of(t)), *dims.values()]))
     names = sorted({s for d in used for s in free_symbols(d)})
     present = {s: env.hints.get(s, _UNKNOWN) for s in names}
     constants = [d for d in used if isinstance(d, int) and d > _SMALL]
     if real is not None:
-        yield [_Case(present, values=real)]
+        yield _Case(present, values=real)
     if not names and not constants:
-        yield [_Case({}, kind=k) for k in range(4)]
+        yield from (_Case({}, kind=k, group=1) for k in range(4))
         return
-    first, second = _small_sizes(names, constants, used)
-    yield [_Case(*sizes, kind) for sizes in (first, second) for kind in range(4)]
+    for sizes in _small_sizes(names, constants, used):
+        yield from (_Case(*sizes, kind=k, group=1) for k in range(4))
     elements = sum(_elements(t, present) for t in types)
-    yield [_Case(present, kind=k) for k in range(4 if elements < _MUCH else 1)]
+    for k in range(4 if elements < _MUCH else 1):
+        yield _Case(present, kind=k, group=2)
 
 
 def _small_sizes(
@@ -168,8 +244,8 @@ def _call(
     types: Sequence[Type],
     dims: Mapping[int, Dim],
     case: _Case,
-) -> bool:
-    """Call the function; whether it gave a result. Raises Undecided for one that no graph holds."""
+) -> _Outcome:
+    """What the function gives; None where it raises. Raises Undecided where no graph holds it."""
     try:
         if case.values is not None:
             given = [np.array(x) if isinstance(x, np.ndarray) else x for x in case.values]
@@ -178,18 +254,19 @@ def _call(
         before = [x.tobytes() if isinstance(x, np.ndarray) else b"" for x in given]
         # LAPACK prints a note of each NaN that zeros and ones make on the way to it.
         how: Any = "raise" if case.values is None and case.kind in (1, 2) else "ignore"
-        with np.errstate(invalid=how, divide=how):
-            case.result, leaves = call_on(function, attrs, given)
-        case.types = [describe(x) for x in leaves]
+        with np.errstate(all="ignore", invalid=how, divide=how), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result, leaves = call_on(function, attrs, given)
+        outcome = result, [describe(x) for x in leaves]
     except Unsuitable as e:
         raise Undecided(str(e)) from None
     except Exception:
-        return False
+        return None
     if any(
         isinstance(x, np.ndarray) and x.tobytes() != b for x, b in zip(given, before, strict=True)
     ):
         raise Undecided("a function that stores into its arguments")
-    return True
+    return outcome
 
 
 def _placeholder(t: Type, dim: Dim | None, case: _Case) -> Any:
