@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit import tree
 from tracejit.dist.buckets import like
+from tracejit.dist.transport.group import described, sendable
 from tracejit.dist.world import world
 from tracejit.ops.host.exchange import KINDS, exchange
 from tracejit.sparse import RowGradient
@@ -84,7 +85,8 @@ def all_gather(x: Any) -> Any:
 def broadcast(x: Any, root: int = 0) -> Any:
     """The values that the process `root` has, as a new array, number or tree like `x`.
 
-    Raises ValueError where there is no such process, PeerLost where it has ended.
+    Raises ValueError where there is no such process, DistError where shapes, dtypes or roots
+    differ, PeerLost where a process has ended.
     """
     if not 0 <= root < size():
         raise ValueError(f"there is no process {root} among {size()}")
@@ -122,13 +124,15 @@ def _all_reduce(values: Sequence[Any], op: str) -> list[Any]:
 
 
 def _gather_rows(rows: Any, values: Any) -> tuple[Any, Any]:
-    group = world()
-    found = [group.broadcast([rows, values], r) for r in range(group.size)]
+    # How many there are may differ.
+    head = f"all_reduce of rows of {described([rows[:0], values[:0]])}"
+    found = world().all_messages(head, [rows, values])
     return np.concatenate([r for r, _ in found]), np.concatenate([v for _, v in found])
 
 
 def _broadcast(values: Sequence[Any], root: int) -> list[Any]:
-    found = world().broadcast([np.asarray(v) for v in values], root)
+    given = [sendable(v) for v in values]
+    found = world().broadcast(given, root, described(given))
     return [like(type(v), np.array(y)) for v, y in zip(values, found, strict=True)]
 
 

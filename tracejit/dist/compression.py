@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tracejit.dist.transport.group import Group, named
+from tracejit.dist.transport.group import Group, described
 from tracejit.dist.transport.worker import Pending
 
 __all__ = ["COMPRESSORS", "KINDS", "Compressor", "decoded", "encoded"]
@@ -82,9 +82,9 @@ class Compressor:
             for k, (v, (q, s)) in enumerate(zip(whole, pairs, strict=True)):
                 if np.isfinite(s):
                     left[k] = v - decoded(q, s)
-            what = named(f"mean in {self.kind} and {scales.dtype}", [v.shape for v in whole])
+            head = f"mean in {self.kind} of {described(whole)}"
             out = [np.zeros(v.shape, v.dtype) for v in whole]
-            for theirs, steps in group.gather(key, what, sent, [sent, scales]):
+            for theirs, steps in group.gather(key, head, [sent, scales], sent.nbytes):
                 at = 0
                 for k, y in enumerate(out):
                     y += decoded(theirs[at : at + y.size].reshape(y.shape), steps[k])

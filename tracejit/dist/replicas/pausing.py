@@ -63,12 +63,10 @@ def all_residuals(group: Group, compressor: Compressor) -> list[Any] | None:
     number and arrays. All processes call it. Raises DistError, PeerLost.
     """
     mine = [[key[0], arrays] for key, arrays in compressor.residuals().items()]
-    key = group.key()
-    if group.rank:
-        group.link.send(0, key, mine)
-        return None
-    found = [mine, *(group.link.receive(r, key) for r in range(1, group.size))]
-    return [[[bucket, [x.copy() for x in arrays]] for bucket, arrays in each] for each in found]
+    found: list[Any] = []
+    group.meet(group.key(), "paused", mine, found.extend)
+    copies = [[[bucket, [x.copy() for x in arrays]] for bucket, arrays in each] for each in found]
+    return copies or None
 
 
 def take_residuals(group: Group, compressor: Compressor, saved: list[Any] | None) -> None:

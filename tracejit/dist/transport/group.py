@@ -1,5 +1,8 @@
 """Collectives over a link: what all processes call together, in the same order.
 
+Each begins with a meeting at the first process, which hears what all of them call: where one calls
+for something else, all raise a DistError. Small arrays go there and back with what is said.
+
 Sums are formed in the order of the ranks, each element by one process: the result is the same to
 the bit everywhere, and does not depend on time.
 """
@@ -12,15 +15,17 @@ import math
 import sys
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
-from tracejit.dist.transport.link import DistError, Link
+from tracejit.dist.transport.link import DistError, Link, PeerLost
 from tracejit.dist.transport.worker import Pending, Worker
 from tracejit.locks import long_lock
 
-__all__ = ["Group", "named", "operand"]
+__all__ = ["Group", "described", "operand", "sendable"]
 
 #: How two parts are joined into the first.
 _OPS: dict[str, Callable[..., Any]] = {
@@ -56,9 +61,11 @@ class Group:
         """The arrays of all processes joined element by element, as a new array.
 
         "mean" divides the sum; of ints and bools it is float64. Raises DistError where the arrays
-        differ in shape or dtype, PeerLost, ValueError for an `op` that there is not.
+        differ in shape or dtype, PeerLost, ValueError for an `op` that there is not, TypeError for
+        an array that no message holds.
         """
-        return self._now(self._reduce, self.key(), operand(x, op), op)
+        x = operand(x, op)
+        return self._now(self._reduce, self.key(), x, op)
 
     def all_reduce_list(self, values: Sequence[Any], op: str = "sum") -> list[Any]:
         """The same for several arrays at once: those of one dtype as one."""
@@ -68,7 +75,8 @@ class Group:
         """The same, done by another thread: the array must not be changed before it is waited for.
         All processes start and wait in the same order.
         """
-        return self.start(self._reduce, self.key(), operand(x, op), op)
+        x = operand(x, op)
+        return self.start(self._reduce, self.key(), x, op)
 
     def start_all_reduce_list(self, values: Sequence[Any], op: str = "sum") -> Pending:
         """The same for several arrays of one dtype, which are copied: they may change at once."""
@@ -80,7 +88,7 @@ class Group:
         key = self.key()
 
         def do() -> list[Any]:
-            return _parts(self._reduce(key, whole, op, named(op, shapes), out), shapes)
+            return _parts(self._reduce(key, whole, op, described(given), out), shapes)
 
         return self.start(do)
 
@@ -112,16 +120,27 @@ class Group:
 
         Raises DistError where they differ in shape or dtype, PeerLost.
         """
-        x = np.asarray(x)
-        return np.stack(self._now(self.gather, self.key(), "gather", x, x))
+        x = sendable(x)
+        head = f"all_gather of {described([x])}"
+        return np.stack(self._now(self.gather, self.key(), head, x, x.nbytes))
 
-    def broadcast(self, x: Any, root: int = 0) -> Any:
-        """What the process `root` gives, on all: a message (see `Link`), such as an array."""
-        return self._now(self._broadcast, self.key(), x, root)
+    def all_messages(self, head: str, value: Any) -> list[Any]:
+        """The messages of all processes by rank, of any sizes, which may not be written to.
+
+        `head` says what is called, the same on all. Raises DistError, PeerLost.
+        """
+        return cast("list[Any]", self._now(self.gather, self.key(), head, value, _SMALL))
+
+    def broadcast(self, x: Any, root: int = 0, what: str = "") -> Any:
+        """What the process `root` gives, on all: a message (see `Link`), such as an array.
+
+        `what` describes what must be alike on all. Raises DistError, PeerLost.
+        """
+        return self._now(self._broadcast, self.key(), x, root, what)
 
     def barrier(self) -> None:
-        """Wait until all processes have come here."""
-        self.all_reduce(np.zeros(1))
+        """Wait until all processes have come here. Raises DistError, PeerLost."""
+        self._now(self.meet, self.key(), "barrier")
 
     # In this thread, or another -------------------------------------------------------------------
 
@@ -142,11 +161,12 @@ class Group:
     def _list(self, values: Sequence[Any], op: str, do: Callable[..., Any]) -> list[Any]:
         given = [operand(x, op) for x in values]
         out: list[Any] = [None] * len(given)
+        what = described(given)
         for dtype in dict.fromkeys(x.dtype for x in given):
             numbers = [k for k, x in enumerate(given) if x.dtype == dtype]
-            shapes = [given[k].shape for k in numbers]
             whole = np.concatenate([given[k].reshape(-1) for k in numbers])
-            found = do(self._reduce, self.key(), whole, op, named(op, shapes))
+            found = do(self._reduce, self.key(), whole, op, what)
+            shapes = [given[k].shape for k in numbers]
             for k, part in zip(numbers, _parts(found, shapes), strict=True):
                 out[k] = part
         return out
@@ -157,25 +177,106 @@ class Group:
         """What tells an operation from all others: asked for in the order of the program."""
         return f"c{next(self._numbers)}"
 
-    def gather(self, key: str, what: str, x: Any, value: Any) -> list[Any]:
-        """The messages of all processes by rank, which may not be written to; `x` is an array that
-        must be alike on all. Raises DistError, PeerLost.
+    def meet(
+        self,
+        key: str,
+        head: str,
+        value: Any = None,
+        answer: Callable[[list[Any]], Any] | None = None,
+    ) -> Any:
+        """Tell the first process what is called; what `answer` makes there of the values of all.
+
+        `head` says it for people, and must be the same on all. Raises DistError on all processes
+        where it is not, or where there is no answer; PeerLost.
         """
-        self._share(key, [what, x.dtype.str, list(x.shape), value])
-        found = [self._from(r, key, what, x) for r in self._others]
-        return _by_rank(self.rank, value, found)
+        if self.size == 1:
+            return answer([value]) if answer else None
+        reduce = getattr(self.link, "reduce", None)
+        if reduce is not None:
+            # The link's own operations do not tell when processes call for others.
+            text = hashlib.sha256(f"{key} {head}".encode())
+            number = int.from_bytes(text.digest()[:6], "little")
+            most, least = reduce(np.array([number, -number]), "max")
+            if most == -least and answer is None:
+                return None
+        if self.rank == 0:
+            return self._host(key, head, value, answer)
+        try:
+            self.link.send(0, key, [head, value])
+        except TypeError as e:
+            self.link.send(0, key, [f"{head}, which fails: {e}", None])
+        found, wrong, lost = self.link.receive(0, f"{key}r")
+        if lost is not None:
+            raise PeerLost(lost)
+        if wrong:
+            raise DistError(wrong)
+        return found
+
+    def _host(
+        self, key: str, head: str, value: Any, answer: Callable[[list[Any]], Any] | None
+    ) -> Any:
+        """The first process's part of a meeting."""
+        heads, values = [head], [value]
+        borrow = getattr(self.link, "borrow", self.link.receive)
+        error: DistError | None = None
+        found = None
+        try:
+            for r in self._others:
+                theirs, given = borrow(r, key)
+                heads.append(theirs)
+                values.append(given)
+            if any(h != head for h in heads):
+                error = DistError(_who_calls_what(heads))
+            elif answer is not None:
+                found = answer(values)
+                self._share(f"{key}r", (found, "", None))
+                return found
+        except PeerLost as e:
+            error = e
+        except Exception as e:
+            error = DistError(f"{head} fails: {type(e).__name__}: {e}")
+            error.__cause__ = e
+        said = None, str(error or ""), error.rank if isinstance(error, PeerLost) else None
+        for r in self._others:
+            with suppress(PeerLost):
+                self.link.send(r, f"{key}r", said)
+        if error is not None:
+            raise error
+        return found
+
+    def gather(self, key: str, head: str, value: Any, nbytes: int) -> list[Any]:
+        """The messages of all processes by rank, which may not be written to; they have about
+        `nbytes` bytes, the same on all. Raises DistError, PeerLost.
+        """
+        if nbytes < _SMALL:
+            found: list[Any] = self.meet(key, head, value, list)
+            return found
+        self.meet(key, head)
+        return self._exchanged(f"{key}d", value)
+
+    def _exchanged(self, key: str, value: Any) -> list[Any]:
+        """What all send to all, by rank."""
+        self._share(key, value)
+        borrow = getattr(self.link, "borrow", self.link.receive)
+        return _by_rank(self.rank, value, [borrow(r, key) for r in self._others])
 
     def _reduce_scatter(self, key: str, x: Any, op: str) -> Any:
+        head = f"reduce_scatter {op!r} of {described([x])}"
         parts = x.reshape(self.size, len(x) // self.size, *x.shape[1:])
-        self._share(key, [op, x.dtype.str, list(x.shape), parts])
-        found = [self._from(r, key, op, x)[self.rank] for r in self._others]
-        return _joined(_by_rank(self.rank, parts[self.rank], found), op, self.size)
+        found = self.gather(key, head, parts, x.nbytes)
+        return _joined([each[self.rank] for each in found], op, self.size)
 
-    def _broadcast(self, key: str, x: Any, root: int) -> Any:
-        if self.rank != root:
-            return self.link.receive(root, key)
-        self._share(key, x)
-        return np.array(x) if isinstance(x, np.ndarray) else x
+    def _broadcast(self, key: str, x: Any, root: int, what: str) -> Any:
+        head = f"broadcast from process {root}{what and ' of '}{what}"
+        if root == 0:
+            found = self.meet(key, head, None, lambda _: x)
+        else:
+            self.meet(key, head)
+            if self.rank != root:
+                return self.link.receive(root, f"{key}d")
+            self._share(f"{key}d", x)
+            found = x
+        return np.array(x) if found is x and isinstance(x, np.ndarray) else found
 
     def _share(self, key: str, value: Any) -> None:
         """Send to all others."""
@@ -186,80 +287,38 @@ class Group:
             for r in self._others:
                 self.link.send(r, key, value)
 
-    def _from(self, rank: int, key: str, op: str, x: Any) -> Any:
-        """The array of another process, which must fit this one's."""
-        borrow = getattr(self.link, "borrow", self.link.receive)
-        theirs, dtype, shape, found = borrow(rank, key)
-        if (theirs, dtype, tuple(shape)) != (op, x.dtype.str, x.shape):
-            raise DistError(
-                f"process {rank} calls for {theirs!r} of {np.dtype(dtype)}{list(shape)} where "
-                f"process {self.rank} calls for {op!r} of {x.dtype}{list(x.shape)}"
-            )
-        return found
-
     def _reduce(self, key: str, x: Any, op: str, what: str = "", out: Any = None) -> Any:
-        """`what` tells others what is joined: else the operation. `out` may get the result."""
-        what = what or op
+        """`what` describes what is joined, if not one array. `out` may get the result."""
         if self.size == 1:
             return _joined([x], op, 1)
+        head = f"all_reduce {op!r} of {what or described([x])}"
         reduces = getattr(self.link, "reduces", None)
-        if reduces is not None and self._all_call_alike(key, x, what) and reduces(x.dtype, op):
+        if reduces is not None and reduces(x.dtype, op):
+            self.meet(key, head)
             reduce: Any = cast(Any, self.link).reduce
             found = reduce(np.ascontiguousarray(x).reshape(-1), op)
             if op == "mean":
                 found /= self.size
             return found.reshape(x.shape)
         if x.nbytes < _SMALL * self.size or x.size < self.size:
-            return self._reduce_small(key, x, op, what)
+            return self.meet(key, head, x, lambda parts: _joined(parts, op, self.size))
+        self.meet(key, head)
         flat = np.ascontiguousarray(x).reshape(-1)
         ends = [len(flat) * k // self.size for k in range(self.size + 1)]
         spans = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
         mine = spans[self.rank]
-        self._share(key, [what, x.dtype.str, list(x.shape), flat])
         out = np.empty_like(flat) if out is None else out
-        found = [self._from(r, key, what, x)[mine] for r in self._others]
-        parts = _by_rank(self.rank, flat[mine], found)
+        parts = [each[mine] for each in self._exchanged(f"{key}d", flat)]
         for start in range(0, len(parts[0]), _CHUNK):
             # Sums are divided while they are in the cache.
             chunk = slice(start, start + _CHUNK)
             _joined([part[chunk] for part in parts], op, self.size, out[mine][chunk])
-        del found, parts
+        del parts
         self._share(f"{key}r", out[mine])
         borrow = getattr(self.link, "borrow", self.link.receive)
         for r in self._others:
             out[spans[r]] = borrow(r, f"{key}r")
         return out.reshape(x.shape)
-
-    def _all_call_alike(self, key: str, x: Any, what: str) -> bool:
-        """True: the link's own operations do not tell when processes call for others."""
-        reduce: Any = cast(Any, self.link).reduce
-        text = f"{key} {what} {x.dtype.str} {x.shape}".encode()
-        number = int.from_bytes(hashlib.sha256(text).digest()[:6], "little")
-        most, least = reduce(np.array([number, -number]), "max")
-        if most != -least:
-            self.gather(key, what, x, None)
-            raise DistError(f"process {self.rank} calls for {what!r} where others call otherwise")
-        return True
-
-    def _reduce_small(self, key: str, x: Any, op: str, what: str) -> Any:
-        if self.rank:
-            self.link.send(0, key, [what, x.dtype.str, list(x.shape), x])
-            out, wrong = self.link.receive(0, f"{key}r")
-            if wrong:
-                raise DistError(wrong)
-            return out
-        error: DistError | None = None
-        found = []
-        for r in self._others:
-            try:
-                found.append(self._from(r, key, what, x))
-            except DistError as e:
-                error = error or e
-        out = None if error else _joined([x, *found], op, self.size)
-        self._share(f"{key}r", (out, "" if error is None else str(error)))
-        if error is not None:
-            raise error
-        return out
 
     def close(self) -> None:
         """End what this end does; the others lose it."""
@@ -268,24 +327,46 @@ class Group:
         self.link.close()
 
 
+def sendable(x: Any) -> Any:
+    """An array that messages hold. Raises TypeError."""
+    x = np.asarray(x)
+    if x.dtype.hasobject or x.dtype.names is not None:
+        raise TypeError(f"processes do not exchange arrays of {x.dtype}")
+    return x
+
+
 def operand(x: Any, op: str) -> Any:
-    """An array with the dtype that the result of an operation has. Raises ValueError."""
+    """An array with the dtype that the result of an operation has. Raises ValueError, TypeError."""
     if op not in _OPS:
         raise ValueError(f"there are {', '.join(_OPS)}, not {op!r}")
-    x = np.asarray(x)
+    x = sendable(x)
     if op == "mean" and x.dtype.kind in "biu":
         return x.astype(np.float64)
     return x.astype(np.int64) if x.dtype.kind == "b" and op in ("sum", "prod") else x
 
 
-def named(op: str, shapes: Sequence[tuple[int, ...]]) -> str:
-    """What processes tell each other that they do with arrays of these shapes."""
-    if len(shapes) == 1:
-        return op
-    text = ", ".join(map(str, shapes))
+#: The text of a dtype, which NumPy makes in Python.
+_spelled = lru_cache(maxsize=64)(str)
+
+
+def described(values: Sequence[Any]) -> str:
+    """The dtypes and shapes of arrays, as processes tell each other; many by a checksum."""
+    text = ", ".join([f"{_spelled(x.dtype)}{list(x.shape)}" for x in values])
     if len(text) > 200:
-        text = f"{len(shapes)} shapes with the checksum {zlib.crc32(text.encode()):08x}"
-    return f"{op} of {text}"
+        return f"{len(values)} arrays with the checksum {zlib.crc32(text.encode()):08x}"
+    return text
+
+
+def _who_calls_what(heads: Sequence[str]) -> str:
+    """What each process calls, those together that call the same; `heads` by rank."""
+    said = []
+    for head in dict.fromkeys(heads):
+        ranks = [str(r) for r, h in enumerate(heads) if h == head]
+        if len(ranks) == 1:
+            said.append(f"process {ranks[0]} calls {head}")
+        else:
+            said.append(f"processes {', '.join(ranks)} call {head}")
+    return ", ".join(said)
 
 
 def _parts(flat: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
