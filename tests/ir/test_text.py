@@ -14,7 +14,7 @@ from tracejit.errors import Bailout, GraphError, Where
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder, Node, Value
-from tracejit.ir.op import OPS
+from tracejit.ir.op import OPS, Op
 from tracejit.ir.text.syntax import constant_hash, parse_graph, print_graph
 from tracejit.ir.types import DTYPES, NONE, PYFLOAT, ArrayType, NpScalar
 from tracejit.ir.verify import verify
@@ -114,7 +114,7 @@ ATTRS: list[Any] = [
 
 @pytest.mark.parametrize("attr", ATTRS, ids=repr)
 def test_attributes_come_back_exactly(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Holder:
+    class Holder(Op):
         name, pure = "holder", True
 
         def infer(self, *_: Any) -> tuple[Any, ...]:

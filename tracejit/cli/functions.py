@@ -8,13 +8,14 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 import tracejit.frontend.interpreter.entry  # noqa: F401 - fills registries
-from tracejit.frontend.host.functions import host_path, spelled
+from tracejit.frontend.host.functions import spelled
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS
 from tracejit.frontend.numpy.registry import HANDLERS
 from tracejit.ir.op import OPS
 from tracejit.ops.array.elementwise import UFUNC_OPS, ImportedUfunc
 from tracejit.ops.host.derivatives.registry import RULES
+from tracejit.ops.host.registered import host_path
 
 __all__ = ["fate", "host_functions"]
 

@@ -96,6 +96,9 @@ class Op:
         """The result types. Raises GraphError for inputs that do not fit."""
         raise NotImplementedError
 
+    def check_read(self, attrs: Attrs) -> None:
+        """Raise GraphError where attributes that a text has name code that is not registered."""
+
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError

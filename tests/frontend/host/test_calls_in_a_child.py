@@ -20,7 +20,8 @@ import scipy.special
 import tracejit
 from tracejit.frontend.host import infer_by_example as inference
 from tracejit.frontend.host.child_process import ChildCrashed, yielded_in_child
-from tracejit.frontend.host.functions import host_path, may_crash
+from tracejit.frontend.host.functions import may_crash
+from tracejit.ops.host.registered import host_path
 
 IMAGE = np.random.default_rng(0).random((8, 9))
 FULL, FLAT = np.ones((3, 3), int), np.ones((3, 3))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.host.functions import host_path, spelled_call, takes_keywords
+from tracejit.frontend.host.functions import spelled_call, takes_keywords
 from tracejit.frontend.host.infer_by_example import (
     Example,
     Undecided,
@@ -30,6 +30,7 @@ from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
+from tracejit.ops.host.registered import host_path
 
 __all__ = [
     "CallOperands",

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.host.functions import host_path
 from tracejit.frontend.interpreter import library_filters, library_loops, library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_filters import filter_of
@@ -32,6 +31,7 @@ from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.restarts import Refused
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.ops.host.registered import host_path
 
 __all__ = ["call_followed", "call_library", "is_followed"]
 

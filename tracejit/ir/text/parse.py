@@ -27,8 +27,9 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 def parse_graph(text: str, constants: Mapping[str, Array] | None = None, file: str = "") -> Graph:
     """The graph that `text` writes down; `constants` holds the arrays of its side table.
 
-    The ops must be registered (`import tracejit.ops`). Runs their type rules; the types in the text
-    must agree. Raises GraphError, with the line of `file`, for anything else than such a text.
+    The ops must be registered (`import tracejit.ops`), and the functions that nodes name: no other
+    code is imported or called. Runs the ops' type rules; the types in the text must agree.
+    Raises GraphError, with the line of `file`, for anything else than such a text.
     """
     return _Parser(text, constants or {}, file).parse()
 
@@ -193,6 +194,7 @@ class _Parser:
         inputs = [self.value(a, values) for a in call.args]
         where = self.places.get(call.end_lineno or call.lineno)
         try:
+            op.check_read(attrs)
             return builder.emit(op, inputs, attrs, regions=inner, binds=binds, where=where)
         except GraphError as error:
             self.fail(call, f"{op.name}: {error}")

@@ -14,18 +14,21 @@
            | ("call", "module:qualname", reference, (object, ...), (("keyword", object), ...))
 
 A conversion is "", "r", "s" or "a". A reference is the number of an object of this process; a class
-that has none here is found by its name.
+that has none here is found by its name, among those that are imported.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from tracejit.ir.op import require
 
@@ -50,6 +53,10 @@ TEXT_METHODS = frozenset(
     "capitalize casefold center expandtabs ljust lower lstrip removeprefix removesuffix replace "
     "rjust rstrip strip swapcase title upper zfill".split()
 )
+
+#: The classes that objects may be made of, as a text may name any.
+_VALUES = (bool, int, float, complex, slice, range)
+_VALUES_OR_ERRORS = (np.generic, np.dtype, BaseException)
 
 #: Number -> what gives the object; it is not kept alive where that can be avoided.
 _OBJECTS: dict[int, Callable[[], Any]] = {}
@@ -90,15 +97,32 @@ def class_path(cls: type) -> str:
 
 
 def _find_class(path: str, number: int) -> Any:
-    """A class by its number, if that is the class meant, else by its name."""
+    """A class by its number, if that is the class meant, else by its name. Raises LookupError."""
+    cls = _known_class(path, number)
+    if cls is None:
+        raise LookupError(f"there is no class {path} here")
+    return cls
+
+
+def _known_class(path: str, number: int) -> Any:
+    """The class of a path; None where its module has not been imported. Raises LookupError."""
     cls = referred(number) if number in _OBJECTS else None
-    if isinstance(cls, type) and class_path(cls) == path:
-        return cls
-    module, _, names = path.partition(":")
-    found: Any = importlib.import_module(module)
-    for name in names.split("."):
-        found = getattr(found, name)
-    return found
+    if not isinstance(cls, type) or class_path(cls) != path:
+        module, _, names = path.partition(":")
+        cls = sys.modules.get(module)
+        for name in names.split("."):
+            cls = vars(cls).get(name) if isinstance(cls, (type, ModuleType)) else None
+    if cls is not None and not _makes_values(cls):
+        raise LookupError(f"{path} is no class of numbers, exceptions or named tuples")
+    return cls
+
+
+def _makes_values(cls: Any) -> bool:
+    """True for classes whose instances are values, which take what they are made of."""
+    if not isinstance(cls, type):
+        return False
+    is_named = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return cls in _VALUES or is_named or issubclass(cls, _VALUES_OR_ERRORS)
 
 
 # Making ------------------------------------------------------------------------------------------
@@ -222,8 +246,10 @@ def check_object(op: str, expression: Any, count: int) -> None:
             _check_numbers(op, [k], count)
         case ("text", text):
             check_text(op, text, count)
-        case ("constant", _) | ("object", int()) | ("class", str()):
+        case ("constant", _) | ("object", int()):
             pass
+        case ("class", str(path)):
+            _check_class(op, path, 0)
         case ("tuple" | "list", *items):
             _check_all(op, items, count)
         case ("dict", *items):
@@ -231,7 +257,8 @@ def check_object(op: str, expression: Any, count: int) -> None:
         case ("choice", k, first, second):
             _check_numbers(op, [k], count)
             _check_all(op, [first, second], count)
-        case ("call", str(), int(), tuple(args), tuple(keywords)):
+        case ("call", str(path), int(number), tuple(args), tuple(keywords)):
+            _check_class(op, path, number)
             _check_all(op, args, count)
             for item in keywords:
                 match item:
@@ -241,6 +268,13 @@ def check_object(op: str, expression: Any, count: int) -> None:
                         require(False, f"{op}: {item!r} is not a keyword argument")
         case _:
             require(False, f"{op}: {expression!r} is not an object")
+
+
+def _check_class(op: str, path: str, number: int) -> None:
+    try:
+        _known_class(path, number)
+    except LookupError as e:
+        require(False, f"{op}: {e.args[0]}")
 
 
 def _check_all(op: str, items: Sequence[Any], count: int) -> None:

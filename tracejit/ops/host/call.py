@@ -32,6 +32,7 @@ from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
 from tracejit.ops.control.templates import check_object, make_object
 from tracejit.ops.host.batch import batched_call, maps_over_lanes
 from tracejit.ops.host.functions import KINDS, Unsuitable, describe, find_function, leaves_of
+from tracejit.ops.host.registered import is_registered
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
@@ -132,13 +133,19 @@ class HostCall(Op):
         require(type(function) is str and ":" in function, f"{function!r} is not a function's path")
         check_object(self.name, ("tuple", *attrs["arguments"]), len(inputs))
         for item in attrs["keywords"]:
-            require(type(item) is tuple and len(item) == 2, f"{item!r} is not a keyword argument")
+            named = type(item) is tuple and len(item) == 2 and type(item[0]) is str
+            require(named and item[0].isidentifier(), f"{item!r} is not a keyword argument")
             check_object(self.name, item[1], len(inputs))
         check_object(self.name, attrs["result"], len(attrs["types"]))
         rest = list(binds)
         types = [_type(t, binds, rest) for t in attrs["types"]]
         require(not rest, f"host_call does not bind {binds}")
         return (*types, *(PYINT for _ in binds))
+
+    def check_read(self, attrs: Attrs) -> None:
+        path = attrs.get("function")
+        known = type(path) is str and is_registered(path)
+        require(known, f"{path!r} is no function that a graph may call")
 
     def may_raise(self, node: Node) -> bool:
         """Whether the function raises for some values, as most of them may."""

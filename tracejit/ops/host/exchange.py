@@ -27,6 +27,7 @@ from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import register
 from tracejit.ops.host.effect import HostEffect
+from tracejit.ops.host.registered import registered
 
 if TYPE_CHECKING:
     from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
@@ -109,6 +110,7 @@ def exchange(kind: str, *args: Any) -> Any:
     return found
 
 
+@registered
 def exchanged(kind: str, *args: Any) -> Any:
     """An exchange of a compiled run."""
     found = exchange(kind, *args)
@@ -117,6 +119,7 @@ def exchanged(kind: str, *args: Any) -> Any:
     return _copied(found)
 
 
+@registered
 def exchanged_for_good(kind: str, *args: Any) -> Any:
     """The same behind which only others of its kind may end the run: nobody needs the result
     again, as what has failed fails in the repetition.

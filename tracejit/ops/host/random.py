@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Node
-from tracejit.ir.op import register
+from tracejit.ir.graph import Attrs, Node
+from tracejit.ir.op import register, require
 from tracejit.ops.host.effect import HostEffect
+from tracejit.ops.host.registered import registered
 
 __all__ = [
     "DRAW",
@@ -55,6 +56,17 @@ class HostDraw(HostEffect):
     """A draw from a stream of random numbers, which changes its state."""
 
     name: ClassVar[str] = "host_draw"
+
+    def check_read(self, attrs: Attrs) -> None:
+        super().check_read(attrs)
+        require(attrs["function"] in (DRAWN, DRAW, START), "host_draw draws random numbers")
+        constants = [a[1] for a in attrs["arguments"] if a[:1] == ("constant",)]
+        if attrs["function"] == DRAWN:
+            kind, *constants = constants
+            # Elsewhere an address is any number.
+            require(kind in MODULES, f"host_draw: the address of a {kind} is known to one process")
+        is_public = all(type(c) is not str or c[:1] != "_" for c in constants)
+        require(is_public, f"host_draw: there is no method {constants[:1]}")
 
 
 def module_stream(kind: str) -> Any:
@@ -93,6 +105,7 @@ def draws_in_python(node: Node) -> bool:
     return node.attrs["arguments"][0][1] in ("Random", "random")
 
 
+@registered
 def drawn(
     kind: str, method: str, address: Any, args: Sequence[Any], keywords: dict[str, Any]
 ) -> Any:
@@ -113,11 +126,13 @@ def drawn_from(stream: Any, method: str, args: Sequence[Any], keywords: dict[str
     return x
 
 
+@registered
 def start(seed: Any) -> np.ndarray[Any, Any]:
     """The state of `np.random.default_rng(seed)`, u64[6]. Raises what that raises."""
     return _words(np.random.default_rng(seed))
 
 
+@registered
 def draw(
     method: str, words: np.ndarray[Any, Any], args: Sequence[Any], keywords: dict[str, Any]
 ) -> tuple[np.ndarray[Any, Any], Any]:

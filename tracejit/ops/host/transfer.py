@@ -21,6 +21,7 @@ from tracejit.ir.graph import Attr, Attrs
 from tracejit.ir.op import register
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.ops.host.effect import HostEffect
+from tracejit.ops.host.registered import registered
 
 __all__ = [
     "Recv",
@@ -69,12 +70,14 @@ def _rendezvous() -> Rendezvous:
     return found
 
 
+@registered
 def send(key: str, to: str, order: tuple[int, ...], x: Any) -> None:
     """What `send` does: an array goes as its memory lies."""
     dense = np.ascontiguousarray(x.transpose(order)) if isinstance(x, np.ndarray) and order else x
     _rendezvous().send(key, to, dense)
 
 
+@registered
 def receive(key: str, source: str, order: tuple[int, ...]) -> Any:
     """What `recv` gives."""
     found = _rendezvous().receive(key, source)

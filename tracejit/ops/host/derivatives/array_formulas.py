@@ -16,6 +16,7 @@ from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, movers
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, flat, host, linear
+from tracejit.ops.host.registered import registered
 from tracejit.ops.rules.reduction import taken
 
 __all__ = ["of_segments"]
@@ -106,6 +107,7 @@ def _sort_complex(at: FormulaAdaptor) -> Sequence[Value]:
 # Sums of segments --------------------------------------------------------------------------------
 
 
+@registered
 def of_segments(g: Array, indices: Array, n: int, axis: int) -> Array:
     """The transpose of `np.add.reduceat(x, indices, axis)` for n elements along the axis."""
     rows = np.moveaxis(g, axis, 0)

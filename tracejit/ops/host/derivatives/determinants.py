@@ -23,6 +23,7 @@ from tracejit.ir.evaluating import EvaluatingBuilder
 from tracejit.ir.graph import Graph, GraphBuilder, Value
 from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, rule
+from tracejit.ops.host.registered import registered
 from tracejit.ops.rules.linalg import matrix_sum
 
 __all__ = ["changes", "cofactors", "determinant_jvp", "determinant_vjp", "third"]
@@ -109,6 +110,7 @@ def _values(a: Array) -> tuple[Array, Array, Array, Array]:
     return np.conj(u), s, np.conj(vh), phase[..., None, None]
 
 
+@registered
 def cofactors(a: Array) -> Array:
     """The derivatives of the determinants of a stack of matrices by their elements."""
     u, s, vh, phase = _values(a)
@@ -117,6 +119,7 @@ def cofactors(a: Array) -> Array:
     return np.ascontiguousarray(phase * (u * others[..., None, :] @ vh))
 
 
+@registered
 def changes(a: Array, e: Array) -> Array:
     """The derivatives of the cofactors along `e`."""
     u, s, vh, phase = _values(a)
@@ -131,6 +134,7 @@ def changes(a: Array, e: Array) -> Array:
     return np.ascontiguousarray(phase * (u @ middle @ vh))
 
 
+@registered
 def third(a: Array, e: Array, d: Array) -> Array:
     """Raises LinAlgError."""
     raise np.linalg.LinAlgError("no third derivative of the determinant of a singular matrix")

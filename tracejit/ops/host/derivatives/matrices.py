@@ -29,6 +29,7 @@ from tracejit.ops.host.derivatives.registry import (
     rule,
     sum_of,
 )
+from tracejit.ops.host.registered import registered
 from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal, product
 from tracejit.ops.rules.shape import slice_of
 
@@ -97,6 +98,7 @@ def _norm_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
 # Eigenvalues of general matrices -----------------------------------------------------------------
 
 
+@registered
 def eigenvectors(a: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Right eigenvectors of square matrices, complex: column k belongs to the eigenvalue w[k].
 

@@ -21,6 +21,7 @@ from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
 from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, solver
 from tracejit.ops.host.derivatives.registry import HostAdaptor, host, sum_of
+from tracejit.ops.host.registered import registered
 from tracejit.ops.rules.linalg import (
     adjoint,
     columns,
@@ -224,6 +225,7 @@ def _cho_solve(at: FormulaAdaptor) -> Sequence[Value]:
 _LU = "scipy.linalg._decomp_lu:"
 
 
+@registered
 def permutation(piv: Array, size: int) -> Array:
     """The order of rows that a list of interchanges makes."""
     order = np.arange(size)
