@@ -19,6 +19,7 @@ import pytest
 from tests.dist.in_threads import on_links
 from tests.support.compare import assert_same
 from tracejit.dist.transport.blocks import Pool
+from tracejit.dist.transport.handshake import new_secret, read_secret
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.local import LocalLink
 from tracejit.dist.transport.threads import thread_links
@@ -268,3 +269,15 @@ def test_who_does_not_know_the_secret_stays_outside() -> None:
         thread.join(20)
         (error,) = found
         assert isinstance(error, DistError) and "[1] have not come" in str(error)
+
+
+def test_there_is_a_secret(tmp_path: Path) -> None:
+    with pytest.raises(DistError, match="the secret of the run is empty"):
+        LocalLink(0, 2, tmp_path, b"")
+    with pytest.raises(DistError, match="there is no secret of the run"):
+        read_secret(tmp_path)
+    made = new_secret(tmp_path)
+    assert len(made) == 64 and read_secret(tmp_path) == made
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        new_secret(tmp_path)

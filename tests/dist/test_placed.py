@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import stat
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,8 @@ import pytest
 import tracejit
 from tests.support.compare import assert_same
 from tracejit import dist
+from tracejit.dist.placed.pool import Workers
+from tracejit.dist.transport.link import DistError
 from tracejit.errors import FallbackWarning
 
 X = np.random.default_rng(0).standard_normal((6, 6))
@@ -221,3 +227,55 @@ def test_workers_end_with_the_pool() -> None:
     assert process.poll() == 0 and not found.alive
     with pytest.raises(ValueError, match="at least one"):
         dist.Workers(0)
+
+
+# How they are started ----------------------------------------------------------------------------
+
+
+def test_workers_import_nothing_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("numpy", "json", "secrets", "sitecustomize", "tracejit"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    with Workers(1) as found:
+        found._ask(1, None)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_secret_is_in_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[dict[str, Any]] = []
+
+    class Started(subprocess.Popen[bytes]):
+        def __init__(self, command: Any, **options: Any) -> None:
+            folder = Path(options["env"]["TRACEJIT_DIST"].rpartition(":")[2])
+            secret = folder / "secret"
+            modes = [stat.S_IMODE(p.stat().st_mode) for p in (folder, secret)]
+            text = secret.read_text()
+            told = any(text in x for x in (*command, *options["env"].values()))
+            started.append({"modes": modes, "length": len(text), "told": told})
+            super().__init__(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    Workers(1).close()
+    assert started == [{"modes": [0o700, 0o600], "length": 64, "told": False}]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("code", ["raise SystemExit(5)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_worker_that_ends_at_once_is_noticed(
+    count: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    class Started(subprocess.Popen[bytes]):
+        def __init__(self, command: Any, **options: Any) -> None:
+            is_last = len(started) == count - 1
+            super().__init__([sys.executable, "-c", code] if is_last else command, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    how = "exit code 5" if "5" in code else "signal 9"
+    with pytest.raises(DistError, match=f"worker:{count - 1} ended with {how}"):
+        Workers(count)
+    assert all(p.poll() is not None for p in started)

@@ -141,7 +141,12 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "a program is started by one engine, and may be compiled or not": {
         "dist.buckets": ("dist.recording",),
         "dist.collectives": ("dist.recording",),
-        "dist.world": ("dist.transport.local", "dist.transport.mpi", "dist.transport.ray"),
+        "dist.world": (
+            "dist.transport.handshake",
+            "dist.transport.local",
+            "dist.transport.mpi",
+            "dist.transport.ray",
+        ),
     },
     "only a look at the compiler's stages needs it": {
         "codegen.llvm.engine": ("codegen.llvm.perf",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import selectors
 import shutil
 import signal
@@ -21,8 +20,9 @@ from tracejit.dist.board import Board, table
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.launch_ray import launch_by_ray
 from tracejit.dist.pulse import SILENCE, Watch
+from tracejit.dist.transport.handshake import new_secret
 from tracejit.dist.transport.link import DistError
-from tracejit.dist.world import LATE, MODE, SECRET, SERVERS, VARIABLE
+from tracejit.dist.world import LATE, MODE, SERVERS, VARIABLE
 
 __all__ = ["launch"]
 
@@ -95,7 +95,7 @@ def _by_sockets(
     folder = tempfile.mkdtemp(prefix="tracejit-")  # of this user only
     try:
         board = Board(Path(folder) / "board", count)
-        env[SECRET] = secrets.token_hex(32)
+        new_secret(folder)
         runs = []
         for rank in range(count):
             mine = {**env, VARIABLE: f"local:{rank}:{count}:{folder}"}

@@ -17,11 +17,11 @@ from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
 
-__all__ = ["LATE", "MODE", "SECRET", "SERVERS", "VARIABLE", "is_late", "world"]
+__all__ = ["LATE", "MODE", "SERVERS", "VARIABLE", "is_late", "world"]
 
-#: The environment variables: who this process is, what proves it, how replicas work together, and
-#: how many servers they have; and how many have been lost in whose place this one is.
-VARIABLE, SECRET = "TRACEJIT_DIST", "TRACEJIT_DIST_SECRET"
+#: The environment variables: who this process is, how replicas work together, and how many servers
+#: they have; and how many have been lost in whose place this one is.
+VARIABLE = "TRACEJIT_DIST"
 MODE, SERVERS, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_SERVERS", "TRACEJIT_DIST_LATE"
 
 
@@ -68,10 +68,10 @@ def _link(text: str) -> Link:
         from tracejit.dist.transport.ray import RayLink
 
         return RayLink(*numbers, folder, life=int(os.environ.get(LATE) or 0))
+    from tracejit.dist.transport.handshake import read_secret
     from tracejit.dist.transport.local import LocalLink
 
-    secret = os.environ.get(SECRET, "")
-    link = LocalLink(*numbers, folder, secret.encode(), late=is_late())
+    link = LocalLink(*numbers, folder, read_secret(folder), late=is_late())
     board = Path(folder) / "board"
     if board.exists():
         give_signs(Board(board, link.size), link.rank)

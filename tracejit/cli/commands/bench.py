@@ -90,7 +90,8 @@ def _in_child(options: argparse.Namespace) -> int:
         flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         env["XLA_FLAGS"] = f"{env.get('XLA_FLAGS', '')} {flags}".strip()
     env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-m", "tracejit", *options.argv, "--here"]
+    # The path has the working directory where this process's has it, and not in front of all.
+    command = [sys.executable, "-P", "-m", "tracejit", *options.argv, "--here"]
     return subprocess.run(command, env=env, check=False).returncode
 
 

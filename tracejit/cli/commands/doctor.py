@@ -77,7 +77,6 @@ _VARIABLES: dict[str, Callable[[], Any] | None] = {
     "TRACEJIT_CUDA_GRAPHS": None,
     "TRACEJIT_DEVICE": lambda: config.device(None),
     "TRACEJIT_DIST": None,
-    "TRACEJIT_DIST_SECRET": None,
     "TRACEJIT_DUMP": None,
     "TRACEJIT_EAGER": None,
     "TRACEJIT_FALLBACK": config.on_fallback,

@@ -6,7 +6,6 @@ import atexit
 import itertools
 import logging
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -24,9 +23,10 @@ from tracejit.dist.board import Board
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.placed.runs import LinkMeeting, run_part
 from tracejit.dist.pulse import EACH, SILENCE, Watch
+from tracejit.dist.transport.handshake import new_secret
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.local import LocalLink
-from tracejit.dist.world import SECRET, VARIABLE
+from tracejit.dist.world import VARIABLE
 from tracejit.errors import Bailout
 from tracejit.ir.text.syntax import print_graph
 from tracejit.locks import long_lock
@@ -39,8 +39,8 @@ __all__ = ["Workers", "costs", "run_pieces", "workers"]
 
 LOG = logging.getLogger("tracejit")
 
-#: Seconds that a worker has to end by itself.
-_GRACE = 2.0
+#: Seconds that a worker has to end by itself; and between two looks whether all are there.
+_GRACE, _EACH = 2.0, 0.1
 
 
 class Workers:
@@ -61,12 +61,14 @@ class Workers:
         self._host: dict[int, tuple[Any, CompiledGraph]] = {}
         self._measured: Costs | None = None
         self.processes: list[subprocess.Popen[bytes]] = []
-        secret = secrets.token_hex(32)
+        secret = new_secret(self._folder)
         watch = Watch(Board(Path(self._folder) / "board", count + 1), silence)
         try:
             for rank in range(1, count + 1):
-                self.processes.append(self._start(rank, secret))
-            self.link = LocalLink(0, count + 1, self._folder, secret.encode())
+                self.processes.append(self._start(rank))
+            self.link = LocalLink(
+                0, count + 1, self._folder, secret, require_others=self._require_all
+            )
             # They answer when they have met each other, too.
             for rank in range(1, count + 1):
                 self._ask(rank, None)
@@ -89,7 +91,15 @@ class Workers:
                 processes[rank - 1].kill()
             time.sleep(EACH)
 
-    def _start(self, rank: int, secret: str) -> subprocess.Popen[bytes]:
+    def _require_all(self) -> None:
+        """Raise PeerLost where a worker has ended."""
+        for k, process in enumerate(self.processes):
+            code = process.poll()
+            if code is not None:
+                how = f"signal {-code}" if code < 0 else f"exit code {code}"
+                raise PeerLost(k + 1, f"worker:{k} ended with {how}")
+
+    def _start(self, rank: int) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).resolve().parents[3])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         threads = str(max(1, (os.cpu_count() or 1) // (self.count + 1)))
@@ -99,10 +109,10 @@ class Workers:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
             VARIABLE: f"local:{rank}:{self.count + 1}:{self._folder}",
-            SECRET: secret,
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "tracejit.dist.placed.serve"],
+            # Nothing is imported from where this process happens to be.
+            [sys.executable, "-P", "-m", "tracejit.dist.placed.serve"],
             env=env,
             stdin=subprocess.DEVNULL,
             preexec_fn=die_with_parent if sys.platform == "linux" else None,
@@ -176,7 +186,12 @@ class Workers:
     def _ask(self, rank: int, value: Any) -> None:
         """Send a value, and wait for it."""
         self.link.send(rank, "serve", ["ping", value])
-        self.link.receive(rank, "pong")
+        while True:
+            try:
+                self.link.receive(rank, "pong", _EACH)
+                return
+            except TimeoutError:
+                self._require_all()
 
     def close(self) -> None:
         """End the workers."""
@@ -190,7 +205,8 @@ class Workers:
                 except DistError:
                     continue
             link.close()
-        end = time.monotonic() + _GRACE
+        # Who has not met this process is not told to stop, and waits for others.
+        end = time.monotonic() + (0.0 if link is None else _GRACE)
         for process in self.processes:
             try:
                 process.wait(max(0.0, end - time.monotonic()))

@@ -3,19 +3,43 @@
 Who connects says its number and a random one; who accepts answers with a random one and a proof,
 and gets a proof. A proof is an HMAC-SHA256 of the other's random number, the two processes and who
 of them it is, so that none can be sent back, or to others.
+
+The secret lies in a file of the run's folder that the user alone can read: an environment would be
+inherited by all that a process starts, and shown by some systems to everybody.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import socket
 import struct
+from pathlib import Path
 
-__all__ = ["answer", "greet"]
+from tracejit.dist.transport.link import DistError
+
+__all__ = ["answer", "greet", "new_secret", "read_secret"]
 
 _NONCE, _RANK = 32, struct.Struct("=I")
+
+
+def new_secret(folder: str | Path) -> bytes:
+    """The secret of a run, written to its folder. Raises OSError, as where there is one."""
+    secret = secrets.token_hex(32).encode()
+    file = os.open(Path(folder) / "secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(file, "wb") as out:
+        out.write(secret)
+    return secret
+
+
+def read_secret(folder: str | Path) -> bytes:
+    """The secret of the run that has a folder. Raises DistError where there is none."""
+    try:
+        return (Path(folder) / "secret").read_bytes()
+    except OSError as e:
+        raise DistError(f"there is no secret of the run: {e}") from None
 
 
 def greet(connection: socket.socket, secret: bytes, rank: int, to: int) -> bool:

@@ -40,6 +40,8 @@ _BLOCK = 0xFFFFFFFF
 _INLINE = 1 << 14
 #: Room for the files of 64 blocks; and looks at the sockets before this process sleeps.
 _BESIDE, _TURNS = socket.CMSG_SPACE(64 * 4), 50
+#: Seconds between two looks at those who are waited for.
+_EACH = 0.1
 
 
 class _Peer:
@@ -59,8 +61,9 @@ class _Peer:
 class LocalLink:
     """One process among `size` that have the same folder and secret. Threads may share it.
 
-    A `late` one takes the place of one that is lost: it connects with those that are there. Raises
-    DistError where the others do not come in `timeout` seconds.
+    A `late` one takes the place of one that is lost: it connects with those that are there. While
+    it waits, `require_others` is called now and then. Raises DistError where the others do not come
+    in `timeout` seconds or there is no secret, and what `require_others` raises.
     """
 
     def __init__(
@@ -71,9 +74,12 @@ class LocalLink:
         secret: bytes,
         timeout: float = 60.0,
         late: bool = False,
+        require_others: Callable[[], object] = lambda: None,
     ) -> None:
         if not 0 <= rank < size <= HEAD:
             raise ValueError(f"there is no process {rank} among {size}")
+        if not secret:
+            raise DistError("the secret of the run is empty")
         self.rank, self.size = rank, size
         self._folder, self._secret = Path(folder), secret
         self._pool, self._poll = Pool(), select.poll()
@@ -95,14 +101,14 @@ class LocalLink:
         #: Those who have come since the others were there, and who have gone, in order.
         self.changes: deque[tuple[int, bool]] = deque()
         try:
-            self._connect(time.monotonic() + timeout, late)
+            self._connect(time.monotonic() + timeout, late, require_others)
         except BaseException:
             self.close()
             raise
 
     # Connecting -----------------------------------------------------------------------------------
 
-    def _connect(self, end: float, late: bool) -> None:
+    def _connect(self, end: float, late: bool, require_others: Callable[[], object]) -> None:
         """Connect with all processes: with those before this one, and let those after it do so."""
         listening = self._listening
         place = self._folder / f"{self.rank}.socket"
@@ -120,10 +126,14 @@ class LocalLink:
                     raise
         while not late and len(self._peers) < self.size - 1:
             missing = sorted({*range(self.rank + 1, self.size)} - self._peers.keys())
-            listening.settimeout(max(0.0, end - time.monotonic()))
+            require_others()
+            left = end - time.monotonic()
+            listening.settimeout(min(max(0.0, left), _EACH))
             try:
                 connection, _ = listening.accept()
             except (TimeoutError, BlockingIOError):
+                if left > 0:
+                    continue
                 raise DistError(f"processes {missing} have not come") from None
             self._answer(connection, end)
         self.changes.clear()
