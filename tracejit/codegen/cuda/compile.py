@@ -28,6 +28,7 @@ from typing import Any
 
 from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.kernel_cache import KernelCache, kernel_cache
+from tracejit.codegen.cuda.numba_import import import_numba
 from tracejit.errors import DeviceError
 from tracejit.locks import once
 
@@ -57,16 +58,15 @@ _INSTALL = "pip install 'tracejit[cuda]' installs it"
 def _numba() -> SimpleNamespace:
     """What is used of Numba-CUDA. Raises DeviceError where it is missing."""
     _version()
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        raise DeviceError("Numba-CUDA compiles nothing under NUMBA_ENABLE_CUDASIM")
     try:
+        cuda = import_numba()
         from cuda.pathfinder import DynamicLibNotFoundError
-        from numba import cuda
         from numba.cuda import compiler, types
         from numba.cuda.core.compiler_lock import global_compiler_lock
     except ImportError as e:
-        why = f"Numba-CUDA cannot be imported ({e}); {_INSTALL}"
-        if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
-            why = "Numba-CUDA compiles nothing under NUMBA_ENABLE_CUDASIM"
-        raise DeviceError(why) from e
+        raise DeviceError(f"Numba-CUDA cannot be imported ({e}); {_INSTALL}") from e
     return SimpleNamespace(
         cuda=cuda,
         compiler=compiler,

@@ -25,6 +25,7 @@ from tracejit.codegen.cuda.device_functions import (
     result_dtype,
     source,
 )
+from tracejit.codegen.cuda.numba_import import import_numba
 from tracejit.codegen.cuda.numba_vectors import vector_functions
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 from tracejit.locks import once
@@ -47,7 +48,7 @@ class _Numba:
     """Numba's modules, loaded where they are first needed, and what is made with them."""
 
     def __init__(self) -> None:
-        self.cuda = import_module("numba.cuda")
+        self.cuda = import_numba()
         self.types = types = import_module("numba.cuda.types")
         self.cgutils = import_module("numba.cuda.cgutils")
         self.compiler = import_module("numba.cuda.compiler")
