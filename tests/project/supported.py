@@ -24,7 +24,13 @@ import tracejit.ops  # noqa: F401 - both fill registries
 from tests.project.pages import ROOT
 from tracejit.cli.commands.ops import op_rows
 from tracejit.frontend.host.functions import spelled
-from tracejit.frontend.interpreter.library_functions import FOLLOWED, NAMES, function_named
+from tracejit.frontend.interpreter.library_functions import (
+    FOLLOWED,
+    NAMES,
+    UNTRACED,
+    VERSIONS,
+    function_named,
+)
 from tracejit.frontend.interpreter.library_loops import LOOPS
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
@@ -95,7 +101,9 @@ def _functions() -> Iterator[str]:
     followed = [name for name in NAMES if function_named(name) in FOLLOWED]
     for module, prefix in ((np, ""), (np.linalg, "linalg.")):
         followed += [prefix + f.__name__ for f in LOOPS if getattr(module, f.__name__, None) is f]
-    yield f"**From NumPy's own source**, in NumPy 2.4: {_listed(followed)}."
+    yield f"**From NumPy's own source**, in NumPy {_versions(VERSIONS)}: {_listed(followed)}."
+    for name, versions in UNTRACED.items():
+        yield f"`{name}` is not in NumPy {_versions(versions)}."
     yield ""
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."
     yield ""
@@ -156,6 +164,10 @@ def _parameters(path: str) -> Iterable[str]:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{n}`" for n in sorted(set(names)))
+
+
+def _versions(starts: Iterable[str]) -> str:
+    return ", ".join(start.rstrip(".") for start in starts)
 
 
 def page() -> str:
