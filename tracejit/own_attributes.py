@@ -47,7 +47,7 @@ def offset() -> int | None:
     values = _values(probe, at)
     del other.second
     other_values = _values(other, at)
-    if not (_is_pointer(values) and _is_pointer(other_values)):
+    if not (is_pointer(values) and is_pointer(other_values)):
         return None
     found = [_word(values + _WORD * k) for k in range(3)] == [id(mark) for mark in marks]
     found = found and [_byte(values + COUNT - k) for k in range(4)] == [3, 0, 1, 2]
@@ -57,8 +57,9 @@ def offset() -> int | None:
     return at if found and asked else None
 
 
-def _is_pointer(address: int) -> bool:
-    return address % _WORD == 0 and 1 << 16 <= address < 1 << 47
+def is_pointer(address: int) -> bool:
+    """Whether a word may be the address of an object: user space has 48 bits, on x86-64 47."""
+    return address % _WORD == 0 and 1 << 16 <= address < 1 << 48
 
 
 def _word(address: int) -> int:

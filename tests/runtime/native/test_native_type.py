@@ -13,6 +13,7 @@ import pytest
 
 from tests.runtime.native.native_entries import F8, Jitted, Linked, M, N, adder, unary
 from tracejit.codegen.llvm.engine import compile_module
+from tracejit.own_attributes import is_pointer
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -189,6 +190,13 @@ def test_a_surprising_layout_turns_the_fast_path_off(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("platform.machine", lambda: "vax")
     with pytest.raises(reflect.LayoutError, match="vax"):
         reflect.reflect_layout()
+
+
+@pytest.mark.parametrize("address", [1 << 16, (1 << 47) - 8, 1 << 47, (1 << 48) - 8])
+def test_addresses_of_48_bits_are_pointers(address: int) -> None:
+    """As ARM64 has them."""
+    assert is_pointer(address) and not is_pointer(address + 4)
+    assert not is_pointer(address + (1 << 48)) and not is_pointer(address - (1 << 48))
 
 
 def test_a_spec_is_checked_when_it_is_made() -> None:

@@ -44,8 +44,10 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 _FUTURE_FLAGS = 0
 for _name in __future__.all_feature_names:
     _FUTURE_FLAGS |= getattr(__future__, _name).compiler_flag
-#: CO_NESTED says only whether the definition stood inside another function.
-_NESTED = 0x10
+#: The flags by which code runs differently: CO_OPTIMIZED, CO_NEWLOCALS, CO_VARARGS, CO_VARKEYWORDS
+#: and those of generators and coroutines. Others say where a definition stood (CO_NESTED, and
+#: CO_METHOD since Python 3.14) or what was imported from `__future__`, which its operations show.
+_RUN_FLAGS = 0x1 | 0x2 | 0x4 | 0x8 | 0x20 | 0x80 | 0x100 | 0x200
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
 #: Where this package holds programs: they are compiled as their callers are.
@@ -390,7 +392,7 @@ def same_code(a: CodeType, b: CodeType) -> bool:
         and a.co_argcount == b.co_argcount
         and a.co_posonlyargcount == b.co_posonlyargcount
         and a.co_kwonlyargcount == b.co_kwonlyargcount
-        and a.co_flags | _NESTED == b.co_flags | _NESTED
+        and not (a.co_flags ^ b.co_flags) & _RUN_FLAGS
         and getattr(a, "co_exceptiontable", b"") == getattr(b, "co_exceptiontable", b"")
         and len(a.co_consts) == len(b.co_consts)
         and all(map(_same_constant, a.co_consts, b.co_consts))

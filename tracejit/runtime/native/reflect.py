@@ -21,6 +21,7 @@ import numpy as np
 from tracejit.ir.types import DTYPES
 from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once
+from tracejit.own_attributes import is_pointer
 
 __all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]
 
@@ -107,8 +108,9 @@ def _pointer_to(what: str, array: Any, values: tuple[int, ...], known: set[int])
     places = []
     for at in range(object.__basicsize__, np.ndarray.__basicsize__ - _WORD + 1, _WORD):
         address = _word(array, at)
-        is_pointer = address % _WORD == 0 and 1 << 16 <= address < 1 << 47
-        if at not in known and is_pointer and ctypes.string_at(address, len(pattern)) == pattern:
+        if at in known or not is_pointer(address):
+            continue
+        if ctypes.string_at(address, len(pattern)) == pattern:
             places.append(at)
     if len(places) != 1:
         raise LayoutError(f"{what} is not at one known place: {places}")
@@ -210,7 +212,8 @@ def _scalar_offset() -> int:
     places = set()
     for dtype in DTYPES.values():
         if dtype.kind == "b":
-            if _memory(np.True_, 17)[16] != 1 or _memory(np.False_, 17)[16] != 0:
+            header = object.__basicsize__
+            if [_memory(x, header + 1)[header] for x in (np.True_, np.False_)] != [1, 0]:
                 raise LayoutError("the value of numpy.bool is elsewhere")
             continue
         pattern = bytes(range(0x41, 0x41 + dtype.itemsize))
@@ -226,7 +229,7 @@ def _tuple_fields() -> dict[str, int]:
     items = (object(), object(), object())
     memory = _memory(items, object.__sizeof__(items))
     at = memory.find(_pointer(id(items[0])))
-    size = tuple.__basicsize__ - _WORD
+    size = object.__basicsize__
     if memory[at:] != b"".join(_pointer(id(item)) for item in items):
         raise LayoutError("the items of a tuple are elsewhere")
     for sample in ((), (1,), tuple(range(7))):
@@ -237,7 +240,7 @@ def _tuple_fields() -> dict[str, int]:
 
 def _list_offset() -> int:
     """Where a list keeps the address of the table of its items."""
-    size = tuple.__basicsize__ - _WORD
+    size = object.__basicsize__
     for count in (1, 3, 9):
         sample = [object() for _ in range(count)]
         table = _word(sample, size + _WORD)
