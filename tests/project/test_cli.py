@@ -17,11 +17,14 @@ import tracejit
 from tests.passes.test_passes import CSE, FOLD
 from tracejit.cli import main, names
 from tracejit.cli.arguments import parse_args
+from tracejit.codegen.support import threads
 from tracejit.errors import CODES
+from tracejit.frontend.interpreter import library_functions
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.passes.manager import PASSES, run_passes
+from tracejit.runtime import native
 from tracejit.runtime.compile.dump import dump_compile, graph_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -357,6 +360,25 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "doctor")
     assert code == 0
     assert np.__version__ in out and re.search("^compiling +works$", out, re.MULTILINE)
+
+
+def test_doctor_says_what_is_off_and_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library_functions, "FOLLOWED", frozenset({np.unique}))
+    monkeypatch.setattr(native, "why_not", lambda: "a reason")
+    monkeypatch.setattr(native, "available", lambda: False)
+    monkeypatch.setattr(threads, "_MACHINES", {})
+    code, out, _ = run(capsys, "doctor")
+    said = {line[:22].strip(): line[23:] for line in out.splitlines()}
+    assert code == 0 and said["native entry"] == "off: a reason"
+    assert said["threads"].startswith("off: there is no pool of threads for ")
+    head, _, names = said["functions of NumPy"].partition(": ")
+    assert (
+        head
+        == f"{len(library_functions.NAMES) - 1} are called in NumPy {np.__version__}, not native"
+    )
+    assert {"interp", "percentile"} < {*names.split(", ")} and "unique" not in names.split(", ")
 
 
 def test_doctor_finds_what_the_environment_says_wrongly(

@@ -106,6 +106,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "a function that is decorated and not called needs no compiler": {
         "runtime.jitted": ("runtime.cache.recall",),
         "runtime.dispatch": (
+            "runtime.compile.facilities",
             "runtime.compile.publish",
             "runtime.compile.specialize",
             "runtime.parts.functions",

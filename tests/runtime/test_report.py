@@ -15,9 +15,11 @@ import pytest
 import scipy.stats
 
 import tracejit
+from tracejit.codegen.support import threads
 from tracejit.errors import FallbackError, Where
 from tracejit.frontend.tracing.notes import KINDS, Note
 from tracejit.ir.op import OPS
+from tracejit.runtime.compile import facilities
 from tracejit.runtime.report.fitting import at_most, merged
 from tracejit.runtime.report.lines import compiled_lines
 from tracejit.runtime.report.report import Compile, Fallback, Line, Report
@@ -222,6 +224,22 @@ def test_how_a_report_reads() -> None:
     ]
     assert block[0].split(None, 2)[2] == "y = np.sin(x)"
     assert block[2].endswith("# n times")
+
+
+def test_a_report_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it is the user who wants it off."""
+    f = tracejit.jit(straight, strict=True)
+    f(X)
+    assert f.report().off == () and "  off  " not in str(f.report())
+    monkeypatch.delenv("TRACEJIT_CACHE", raising=False)
+    monkeypatch.setattr(facilities, "supported", lambda: False)
+    monkeypatch.setattr(facilities.native, "why_not", lambda: "a reason")
+    monkeypatch.setattr(threads, "_MACHINES", {})
+    f = tracejit.jit(straight, strict=True)
+    f(X)
+    assert [what for what, _ in f.report().off] == ["native entries", "threads", "cache on disk"]
+    for what, why in f.report().off:
+        assert why and f"  off       {what}: {why}" in str(f.report()).splitlines()
 
 
 def test_a_long_report_fits_a_screen(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,6 +22,10 @@ _PRIVATE, _ANONYMOUS = 2, 32
 _FAILED = ctypes.c_void_p(-1).value
 
 
+#: Why there are no images elsewhere.
+UNSUPPORTED = "machine code is loaded from files on Linux on x86-64 only"
+
+
 def supported() -> bool:
     """Whether images are for this machine and system."""
     return sys.platform == "linux" and platform.machine() == "x86_64"

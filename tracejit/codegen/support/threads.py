@@ -27,7 +27,7 @@ from tracejit.link.addresses import Address
 from tracejit.link.finding import c_address
 from tracejit.link.shared import After, forget_in_child, shared
 
-__all__ = ["pool_address", "pool_text"]
+__all__ = ["no_pool", "pool_address", "pool_text"]
 
 #: Parts for each thread; pauses before a futex; and the bits of the state.
 _PARTS, _SPINS, _MANY, _OPEN = 8, 100, 4095, 1 << 24
@@ -295,9 +295,16 @@ def _compiled() -> Library:
     return load_object(object_code(pool_text(), glue=True), found, ["tj_parallel", "tj_forget"])
 
 
+def no_pool() -> str:
+    """Why there is no pool of threads; empty where there is one."""
+    if sys.platform.startswith("linux") and platform.machine() in _MACHINES:
+        return ""
+    return f"there is no pool of threads for {sys.platform} on {platform.machine()}"
+
+
 def pool_address() -> Address | None:
     """The address of `tj_parallel`; None where there is no pool."""
-    if not sys.platform.startswith("linux") or platform.machine() not in _MACHINES:
+    if no_pool():
         return None
     # Workers run this code until the process ends.
     after = After(forget_in_child.__module__, forget_in_child.__name__, ("tj_forget",))

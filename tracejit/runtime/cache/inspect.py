@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tracejit.link.loader import supported
+from tracejit.link.loader import UNSUPPORTED, supported
 from tracejit.private_files import remove
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.guard import failures
@@ -42,7 +42,7 @@ class Why(NamedTuple):
 def state() -> str:
     """One line: where the cache is, how full, or why there is none."""
     if not supported():
-        return "off: machine code is loaded from files on Linux on x86-64 only"
+        return f"off: {UNSUPPORTED}"
     found = layers()
     if found.write is None and not found.read:
         return f"off: {found.why_not}"

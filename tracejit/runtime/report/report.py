@@ -105,6 +105,7 @@ class Report:
     `errors` counts the exceptions of calls that were not compiled, since the trace raised them too.
     `parts` are loops and callees of eager runs that were compiled, or were to be.
     `seconds_of_a_call` are those of compiled code and of plain NumPy, where they were measured.
+    `off` has (what, why) of native entries, threads and the cache, where these are off.
     """
 
     function: str
@@ -115,6 +116,7 @@ class Report:
     errors: Counter[str] = field(default_factory=Counter)
     parts: list[Part] = field(default_factory=list)
     seconds_of_a_call: tuple[float, float] | None = None
+    off: tuple[tuple[str, str], ...] = ()
 
     def measured(self, compiled: float, plain: float) -> None:
         """Note what a call takes compiled and as plain NumPy, in seconds; where that is slower, it
@@ -170,6 +172,7 @@ class Report:
         head = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
         stages = self._stage_lines()
         stages += [f"  measured  {self._speed()}"] if self.seconds_of_a_call else []
+        stages += [f"  off       {what}: {why}" for what, why in self.off]
         whole = [*head, *compiles, *stages, *problems, *self._source_lines(len(self.lines))]
         if len(whole) <= MOST_LINES:
             return "\n".join(whole)
