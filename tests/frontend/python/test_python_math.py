@@ -7,7 +7,9 @@ where a result leaves 64 bits.
 from __future__ import annotations
 
 import cmath
+import functools
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -405,28 +407,106 @@ def test_generators_over_arrays() -> None:
     agree(extremes, [(X,), (X + 1,), (-X + 3,), (-abs(X),)])
 
 
+def compensated(items, start=0):
+    """`sum` from Python 3.12 on."""
+    total, lost = start, 0.0
+
+    def restored():
+        return total + lost if type(total) is float and lost and math.isfinite(lost) else total
+
+    rest = iter(items)
+    for v in rest:
+        if type(total) is type(v) is float:
+            total, before = total + v, total
+            large, small = (before, v) if abs(before) >= abs(v) else (v, before)
+            lost += (large - total) + small
+        elif type(total) is int or type(total) is float and isinstance(v, int):
+            total = total + v
+        else:
+            return functools.reduce(operator.add, rest, restored() + v)
+    return restored()
+
+
+def of_roots(sum, x):
+    return sum(math.sqrt(abs(v)) for v in x if v > 0)
+
+
+def of_floats(sum, x):
+    items = [float(v) for v in x]
+    return sum(float(v) for v in x[:3]), sum(items), sum(items, 0.5), sum(items, x[1])
+
+
+def of_sums(sum, x):
+    return sum(sum(float(v) for v in x if v > 0) for _ in (1, 2))
+
+
+def of_unlike(sum, x):
+    a, b = float(x[0]), float(x[1])
+    either = 1 if x[0] > 0 else 2.5
+    return (
+        sum([1, a, 3, b, True]),
+        sum([True, 2, a, b]),
+        sum([a, b, x[2], x[3]]),
+        sum([a, x[2], 2, x[3]]),
+        sum([0.1, either, b, a]),
+        sum([1, 2.5, a + 1j, b]),
+    )
+
+
+def of_numpy_numbers(sum, x):
+    return sum(v for v in x if v > 0), sum(sum(v for v in x) for _ in (1, 2)), sum(x)
+
+
+SUMMED = (
+    np.array([0.1, 1e16, -0.3, 7.7, -1e16, 0.2, 3.0, 0.1, 0.1]),
+    np.full(9, -0.0),
+    np.array([1.0, np.inf, 2.0, -np.inf, 1e308, 1e308, 0.0, 1.0, 2.0]),
+    np.array([1e308, 1e308, -1e308, 0.1, np.nan, 1.0, -2.0, 0.5, 0.25]),
+)
+
+
 @pytest.mark.parametrize("compensates", [False, True])
-def test_sums_of_python_floats(compensates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where `sum` is more exact than additions, it is left to Python."""
+@pytest.mark.parametrize("f", [of_roots, of_floats, of_sums, of_unlike, of_numpy_numbers])
+def test_sums_of_python_floats(f: Any, compensates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are compensated as by the Python that runs, for which another one may stand here."""
     monkeypatch.setattr(folds, "_COMPENSATES", compensates)
+    own = (sys.version_info >= (3, 12)) is compensates
+    plain = compensated if compensates else functools.partial(functools.reduce, operator.add)
 
-    def roots(x):
-        return sum(math.sqrt(v) for v in x if v > 0)
+    def of_python(items, start=0):
+        return sum(items, start) if own else plain(items, start)
 
-    def some(x):
-        return sum(float(v) for v in x[:3]), sum(sum(float(v) for v in x if v > 0) for _ in (1, 2))
+    def g(x):
+        return f(sum, x)
 
-    def numpy_numbers(x):
-        return sum(v for v in x if v > 0), sum(sum(v for v in x) for _ in (1, 2))
+    jitted = tracejit.jit(g, strict=True)
+    for x in (SUMMED[0], -SUMMED[0], SUMMED[0][::-1].copy(), *SUMMED[1:]):
+        with np.errstate(all="ignore"):
+            assert repr(jitted(x)) == repr(f(of_python, x))
 
-    for f in (roots, some):
-        if compensates:
-            jitted = tracejit.jit(f)
-            assert_same(f(X), jitted(X))
-            assert [fallback.code for fallback in jitted.report().fallbacks] == ["TJ004"]
-        elif sys.version_info < (3, 12):
-            agree(f, [(X,), (-X,)])
-    agree(numpy_numbers, [(X,), (-X,)])
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python adds floats plainly")
+def test_compensated_sums_as_they_are_tested_are_pythons() -> None:
+    for x in SUMMED:
+        for f in (of_roots, of_floats, of_sums, of_unlike):
+            with np.errstate(all="ignore"):
+                assert repr(f(compensated, x)) == repr(f(sum, x))
+
+
+def test_items_that_end_the_compensation_unseen_are_left_to_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(folds, "_COMPENSATES", True)
+    jitted = tracejit.jit(lambda x: sum([float(x[0]), 0.1, 1e16], True))
+    assert jitted(X) == sum([float(X[0]), 0.1, 1e16], True)
+    assert [fallback.code for fallback in jitted.report().fallbacks] == ["TJ004"]
+
+
+@pytest.mark.parametrize("compensates", [False, True])
+def test_slopes_of_sums_of_floats(compensates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folds, "_COMPENSATES", compensates)
+    slope = tracejit.grad(lambda v: sum([v, 1e16, v * v, -1e16, 3.0 * v]))
+    assert slope(0.5) == 5.0
 
 
 def test_generators_over_few_items() -> None:

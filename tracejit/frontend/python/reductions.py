@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
-import itertools
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tracejit.errors import TraceError
 from tracejit.frontend.containers.dicts import settled_dict
 from tracejit.frontend.control.iteration import items_of
-from tracejit.frontend.control.unions import leaves_of, narrow
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.python.positions import Filtered, drawn_from, unended
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -34,6 +34,7 @@ _FEW = 8
 _TAKERS = (list, sorted, set, dict, collections.deque, collections.Counter)
 #: Whether this Python adds up floats more exactly than `+` does.
 _COMPENSATES = sys.version_info >= (3, 12)
+_COMPENSATES_COMPLEX = sys.version_info >= (3, 14)
 
 
 def _is_long(x: Any) -> bool:
@@ -76,40 +77,89 @@ def _loop(
 
 
 def _sum(interpreter: Interpreter, items: Any, start: Any = 0) -> Any:
+    if _is_long(items):
+        over = Generated(interpreter, items, None, lambda x: x, ())
+        return _sum_over(interpreter, over, start)
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
-    if _is_long(items):
-        return fold(interpreter, items, start, lambda total, v: _added(interpreter, total, v))
     values = list(interpreter.iterate(items))
     traced = [k for k, v in enumerate([start, *values]) if _is_traced(v)]
     if not traced:
         require_plain([start, values], "sum()")
         return interpreter.fresh(sum(values, start))
-    _require_uncompensated([start, *values])
-    first = max(traced[0] - 1, 0)
-    require_plain(values[:first], "sum()")
-    total = sum(values[:first], start) if first else start
-    for v in values[first:]:
-        total = interpreter.binary("add", total, v)
-    return total
+    require_plain(values[: max(traced[0] - 1, 0)], "sum()")
+    total, lost = start, 0.0
+    for v in values:
+        total, lost = _added(interpreter, total, lost, v)
+    return _restored(interpreter, total, lost)
 
 
-def _added(interpreter: Interpreter, total: Any, v: Any) -> Any:
-    out = interpreter.binary("add", total, v)
-    _require_uncompensated([out])
-    return out
+def _added(interpreter: Interpreter, total: Any, lost: Any, v: Any) -> tuple[Any, Any]:
+    """One step of `sum`: the new total, and what the additions so far have lost by rounding.
 
-
-def _require_uncompensated(values: list[Any]) -> None:
-    """Raise TraceError where Python sums floats with a compensation.
-
-    It does so up to the first value that is not a Python number.
+    From its version 3.12 on Python adds up floats by Neumaier's algorithm (A. Neumaier, ZAMM 54,
+    1974) until it meets an item that is neither a float nor an int; ints are added plainly. Raises
+    TraceError where it depends on what came before whether it still does.
     """
-    leading = list(itertools.takewhile(lambda v: any(map(_is_python, leaves_of(v))), values))
-    leaves = [leaf for v in leading for leaf in leaves_of(v) if _is_python(leaf)]
-    inexact = any(not issubclass(class_of(leaf), int) for leaf in leaves)
-    if _COMPENSATES and inexact and any(map(_is_traced, leading)):
-        raise TraceError("TJ004", "sum() of Python floats", user_line())
+    if _COMPENSATES and (isinstance(total, Union) or isinstance(v, Union)):
+        pair = interpreter.on_unions(lambda t, x: _added(interpreter, t, lost, x), total, v)
+        return interpreter.item(pair, 0), interpreter.item(pair, 1)
+    before, item = _kind(total), _kind(v)
+    if before is int and class_of(total) is bool:
+        before = None  # Items may be bools; a start that is one is not an int to `sum`.
+    if before is item is float:
+        whole = interpreter.binary("add", total, v)
+        larger = interpreter.compare("ge", _size(interpreter, total), _size(interpreter, v))
+        large, small = (
+            interpreter.ternary(larger, lambda: total, lambda: v),
+            interpreter.ternary(larger, lambda: v, lambda: total),
+        )
+        rest = interpreter.binary("add", interpreter.binary("sub", large, whole), small)
+        return whole, interpreter.binary("add", lost, rest)
+    if before is float and item is not int:
+        total, lost = _restored(interpreter, total, lost), 0.0
+    whole = interpreter.binary("add", total, v)
+    left = before is None or before is float and item is None
+    if left and _kind(whole) is not None or _COMPENSATES and _is_compensated_later(whole):
+        raise TraceError("TJ004", "sum() of Python floats beside other items", user_line())
+    return whole, lost
+
+
+def _restored(interpreter: Interpreter, total: Any, lost: Any) -> Any:
+    """The sum in which what was lost has its place, unless it is none or no finite number."""
+    if not _COMPENSATES or isinstance(lost, float) and lost == 0.0:
+        return total
+    if isinstance(total, Union):
+        return interpreter.on_unions(lambda t: _restored(interpreter, t, lost), total)
+    if _kind(total) is not float:
+        return total
+    size = _size(interpreter, lost)
+
+    def if_some() -> Any:
+        finite = interpreter.compare("lt", size, math.inf)
+        added = interpreter.binary("add", total, lost)
+        return interpreter.ternary(finite, lambda: added, lambda: total)
+
+    return interpreter.ternary(interpreter.compare("gt", size, 0.0), if_some, lambda: total)
+
+
+def _size(interpreter: Interpreter, x: Any) -> Any:
+    return interpreter.call(abs, x)
+
+
+def _kind(x: Any) -> type | None:
+    """`float` or `int` for an item by which `sum` stays with Python's floats; None for others."""
+    if not _COMPENSATES or not _is_python(x):
+        return None
+    cls = class_of(x)
+    if cls in (bool, int):
+        return int if not isinstance(x, int) or -(1 << 63) <= x < 1 << 63 else None
+    return float if cls is float else None
+
+
+def _is_compensated_later(x: Any) -> bool:
+    """Whether a sum is a complex number, which Python compensates from its version 3.14 on."""
+    return _COMPENSATES_COMPLEX and _is_python(x) and class_of(x) is complex
 
 
 def _is_traced(x: Any) -> bool:
@@ -303,7 +353,8 @@ def call_over_items(
 def _sum_over(interpreter: Interpreter, source: Generated, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
-    total, item = start, None
+    total, lost, item = start, 0.0, None
+    carried = ("total", "lost") if _COMPENSATES else ("total",)
 
     def assign(x: Any) -> None:
         nonlocal item
@@ -313,13 +364,13 @@ def _sum_over(interpreter: Interpreter, source: Generated, start: Any = 0) -> An
         names = source.names(item)
 
         def add() -> None:
-            nonlocal total
-            total = _added(interpreter, total, source.value(*names))
+            nonlocal total, lost
+            total, lost = _added(interpreter, total, lost, source.value(*names))
 
-        return interpreter.if_(source.holds(names), add, None, None, ("total",), None)
+        return interpreter.if_(source.holds(names), add, None, None, carried, None)
 
-    _loop(interpreter, source.iterable, assign, body, ("total", "item"), "total")
-    return total
+    _loop(interpreter, source.iterable, assign, body, (*carried, "item"), *carried)
+    return _restored(interpreter, total, lost)
 
 
 def _search_over(answer: bool) -> Callable[..., Any]:
