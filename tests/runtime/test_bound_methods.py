@@ -48,7 +48,9 @@ def test_what_is_asked_for_the_arguments_of_a_call() -> None:
     assert "self.by" in owner.times.view(X).text
     assert owner.times.report() is Scale.times.report()
     assert "test_bound_methods.py" in str(owner.times.profile(X))
-    assert "add" in str(Scale.named.trace(X))
+    # From Python 3.13 on a class method does not ask the function below it how it is bound.
+    given = (Scale, X) if type(Scale.named) is MethodType else (X,)
+    assert "add" in str(Scale.named.trace(*given))
 
 
 def test_it_is_a_method() -> None:

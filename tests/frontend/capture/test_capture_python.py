@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
 from pathlib import Path
 from types import ModuleType
@@ -91,8 +92,10 @@ def test_refused(name: str) -> None:
 def test_objects_from_inside_and_outside() -> None:
     new = Compiled(classes.returns_new_object)(X)
     assert type(new) is classes.Special and vars(new).keys() == vars(classes.Special(X)).keys()
-    replaced = Compiled(classes.returns_replaced)(X)
-    assert replaced == classes.returns_replaced(X) or replaced.a is X
+    replaced, plain = Compiled(classes.returns_replaced)(X), classes.returns_replaced(X)
+    assert type(replaced) is type(plain)
+    for field in dataclasses.fields(plain):
+        assert getattr(replaced, field.name) is getattr(plain, field.name)
     assert Compiled(classes.returns_class_list)(X) is classes.Special.shared
     Compiled(classes.appends_to_class)(X)
     assert classes.Special.shared.pop() == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import inspect
 from types import CodeType
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tracejit.frontend.rewrite.constructs import HookCall
 from tracejit.frontend.rewrite.source import same_code
 
 
@@ -41,6 +44,14 @@ def test_methods_are_compiled_with_any_mark(mark: int) -> None:
     x = np.arange(3.0)
     np.testing.assert_array_equal(f(Scaled(), x), x * 8)
     assert f.report().compiles
+
+
+def test_hooks_are_copied() -> None:
+    """Trees are copied, and their classes are called without arguments, or with None."""
+    hook = HookCall("box", [ast.Constant(1)])
+    other = copy.deepcopy(hook)
+    assert ast.dump(other) == ast.dump(hook) and other.args[0] is not hook.args[0]
+    assert HookCall(None, None).args == HookCall().args == []
 
 
 def test_code_that_runs_differently_is_other_code() -> None:

@@ -37,6 +37,7 @@ _PYTHON = {
     "PyErr_CheckSignals": ("i32", ""),
     "PyErr_Fetch": ("void", "ptr, ptr, ptr"),
     "PyErr_NormalizeException": ("void", "ptr, ptr, ptr"),
+    "PyException_SetTraceback": ("i32", "ptr, ptr"),
     "Py_DecRef": ("void", "ptr"),
 }
 
@@ -100,12 +101,19 @@ raised:
   call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
   call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %trace)
   %exception = load ptr, ptr %value
+  %its_trace = load ptr, ptr %trace
+  %is_traced = icmp ne ptr %its_trace, null
+  br i1 %is_traced, label %traced, label %pending
+traced:
+  ; The frames of the user's handler: from Python 3.12 on the exception has them already.
+  %done = call i32 @PyException_SetTraceback(ptr %exception, ptr %its_trace)
+  call void @Py_DecRef(ptr %its_trace)
+  br label %pending
+pending:
   call void @tj_set_pending(ptr %exception, ptr %place)
   call void @Py_DecRef(ptr %exception)
   %its_type = load ptr, ptr %type
   call void @Py_DecRef(ptr %its_type)
-  %its_trace = load ptr, ptr %trace
-  call void @Py_DecRef(ptr %its_trace)
   br label %release
 release:
   call void @PyGILState_Release(i32 %gil)

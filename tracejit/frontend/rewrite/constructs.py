@@ -26,10 +26,10 @@ class HookCall(ast.expr):
 
     _fields = ("name", "args")
 
-    def __init__(self, name: str = "", args: Sequence[Any] = ()) -> None:
+    def __init__(self, name: str | None = "", args: Sequence[Any] | None = ()) -> None:
         super().__init__()
-        # Copies begin without either.
-        self.name, self.args = name, list(args)
+        # Copies begin without either, from Python 3.13 on with None.
+        self.name, self.args = name or "", list(args or ())
 
 
 #: What becomes of each construct: "plain" (only its parts change), or the method that does it.
