@@ -85,7 +85,7 @@ class _Statements:
         self.chunk = SimpleNamespace(lines=[])
         self.module = SimpleNamespace(
             # Whether what is written in terms of others is written with fused operations.
-            target=SimpleNamespace(has_fma=False, permutes=False),
+            target=SimpleNamespace(has_fma=False, permutes=False, has_f16c=True),
             declare=lambda symbol, *types: symbol,
             helper=lambda symbol, build: symbol,
         )

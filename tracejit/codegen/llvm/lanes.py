@@ -226,8 +226,61 @@ class Lanes:
 
 def round_to_half(lanes: Lanes, value: str) -> str:
     """Floats rounded to the nearest half, still as floats."""
+    if not lanes.fb.module.target.has_f16c:
+        pattern = lanes.helper("tj_half_pattern", "u16", ["f32"], [value], _half_pattern)
+        return lanes.helper("tj_half_value", "f32", ["u16"], [pattern], _half_value)
     narrow = lanes.convert("fptrunc", value, "float", "half")
     return lanes.convert("fpext", narrow, "half", "float")
+
+
+def _half_value(s: Lanes, args: list[str]) -> str:
+    """The floats that the bits of halves stand for, with quiet NaNs, as F16C converts them."""
+    pattern = s.convert("zext", args[0], "i16", "i32")
+    sign = s.op("shl", "u32", s.op("and", "u32", pattern, _word(s, 0x8000)), _word(s, 16))
+    size = s.op("and", "u32", pattern, _word(s, 0x7FFF))
+    moved = s.op("shl", "u32", size, _word(s, 13))
+    # The exponent's bias is 15 in a half and 127 in a float; all ones are infinity and NaN.
+    finite = s.op("add", "u32", moved, _word(s, (127 - 15) << 23))
+    infinite = s.op("or", "u32", moved, _word(s, 0x7F800000))
+    quiet = s.op("or", "u32", infinite, _word(s, 0x00400000))
+    special = s.select(s.compare("ugt", "u32", size, _word(s, 0x7C00)), "u32", quiet, infinite)
+    ordinary = s.compare("ult", "u32", size, _word(s, 0x7C00))
+    normal = s.select(ordinary, "u32", finite, special)
+    small = s.op("fmul", "f32", s.convert("uitofp", size, "i32", "float"), s.const(2**-24, "f32"))
+    subnormal = s.compare("ult", "u32", size, _word(s, 0x0400))
+    found = s.select(subnormal, "u32", s.convert("bitcast", small, "float", "i32"), normal)
+    return s.convert("bitcast", s.op("or", "u32", found, sign), "i32", "float")
+
+
+def _half_pattern(s: Lanes, args: list[str]) -> str:
+    """The bits of the halves that are nearest to floats, of two the even one, as F16C finds them.
+
+    Infinities stay, NaNs keep the first bits of their payload and are quiet.
+    """
+    pattern = s.convert("bitcast", args[0], "float", "i32")
+    sign = s.op("and", "u32", s.op("lshr", "u32", pattern, _word(s, 16)), _word(s, 0x8000))
+    size = s.op("and", "u32", pattern, _word(s, 0x7FFFFFFF))
+    moved = s.op("lshr", "u32", size, _word(s, 13))
+    odd = s.op("and", "u32", moved, _word(s, 1))
+    half = s.op("add", "u32", s.op("add", "u32", size, odd), _word(s, 0x0FFF))
+    rebased = s.op("sub", "u32", half, _word(s, (127 - 15) << 23))
+    normal = s.op("lshr", "u32", rebased, _word(s, 13))
+    # The last place of 0.5 is that of subnormal halves: the sum is rounded to a multiple of it.
+    raised = s.op("fadd", "f32", s.convert("bitcast", size, "i32", "float"), s.const(0.5, "f32"))
+    small = s.convert("bitcast", raised, "float", "i32")
+    small = s.op("sub", "u32", small, _word(s, 0x3F000000))
+    found = s.select(s.compare("ult", "u32", size, _word(s, 0x38800000)), "u32", small, normal)
+    # From 2^16 on, and by a carry from 65520 on, it is infinity.
+    large = s.compare("uge", "u32", size, _word(s, 0x47800000))
+    found = s.select(large, "u32", _word(s, 0x7C00), found)
+    payload = s.op("or", "u32", s.op("and", "u32", moved, _word(s, 0x03FF)), _word(s, 0x7E00))
+    nan = s.compare("ugt", "u32", size, _word(s, 0x7F800000))
+    found = s.op("or", "u32", s.select(nan, "u32", payload, found), sign)
+    return s.convert("trunc", found, "i32", "i16")
+
+
+def _word(s: Lanes, value: int) -> str:
+    return s.const(value, "u32")
 
 
 def from_memory(lanes: Lanes, value: str, dtype: str) -> str:
@@ -238,6 +291,9 @@ def from_memory(lanes: Lanes, value: str, dtype: str) -> str:
             if (lanes.width > 1)
             else lanes.fb.emit(f"icmp ne i8 {value}, 0")
         )
+    if dtype == "f16" and not lanes.fb.module.target.has_f16c:
+        pattern = lanes.convert("bitcast", value, "half", "i16")
+        return lanes.helper("tj_half_value", "f32", ["u16"], [pattern], _half_value)
     if dtype == "f16":
         return lanes.convert("fpext", value, "half", "float")
     return value
@@ -247,6 +303,9 @@ def to_memory(lanes: Lanes, value: str, dtype: str) -> str:
     """Registers become elements as memory holds them."""
     if dtype == "b1":
         return lanes.convert("zext", value, "i1", "i8")
+    if dtype == "f16" and not lanes.fb.module.target.has_f16c:
+        pattern = lanes.helper("tj_half_pattern", "u16", ["f32"], [value], _half_pattern)
+        return lanes.convert("bitcast", pattern, "i16", "half")
     if dtype == "f16":
         return lanes.convert("fptrunc", value, "float", "half")
     return value
