@@ -12,7 +12,7 @@ along, and so are arrays that the class names as state:
     class Normalise:
         __buffers__ = ("mean",)
 
-Compiled functions may call these functions, but for `paths` and `entries`.
+Compiled functions may call these functions, but for `entries`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,14 @@ def _traced_map(interpreter: Any, f: Any, tree: Any, *others: Any) -> Any:
     return mapped(f, tree, others, interpreter)
 
 
+def _traced_paths(interpreter: Any, tree: Any) -> Any:
+    from tracejit.frontend.python.tree_paths import named
+
+    return interpreter.allocate(named(tree, interpreter))
+
+
 _traced(flatten, _traced_flatten)
 _traced(leaves, lambda interpreter, tree: _traced_flatten(interpreter, tree)[0])
 _traced(unflatten, _traced_unflatten)
 _traced(map, _traced_map)
+_traced(paths, _traced_paths)

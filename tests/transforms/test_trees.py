@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, deque, namedtuple
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tracejit
+import tracejit.optim
 from tests.transforms.gradient_objects import Model, Momentum, descend
 
 Pair = namedtuple("Pair", "a b")
@@ -46,6 +47,53 @@ def test_leaves_of_objects_are_their_arrays() -> None:
     assert type(twice) is Model and twice.tied is twice.layers[0].w and twice.sizes == [3, 4, 2]
     assert twice.name == "model" and twice.layers[0].calls == 0
     np.testing.assert_array_equal(twice.tied, 2 * model.tied)
+
+
+def test_paths_in_compiled_functions() -> None:
+    """Of arguments and of what the function makes: the same paths, leaves and errors."""
+
+    def named(model: Any, x: Any) -> Any:
+        made = {"a": x + 1, "b": [x * 2, None, "text"], "c": Pair(x, (3.0,)), "i": x > 0}
+        both = [model, made]
+        return [(path, leaf) for path, leaf in tracejit.tree.paths(both)]
+
+    model = Model()
+    (plain, found) = named(model, X), tracejit.jit(named, strict=True)(model, X)
+    assert [path for path, _ in found] == [path for path, _ in plain]
+    assert all(np.array_equal(a, b) for (_, a), (_, b) in zip(found, plain, strict=True))
+    assert all(a is b for (_, a), (_, b) in zip(found[:6], plain[:6], strict=True))
+
+
+@pytest.mark.parametrize("hides", [OrderedDict, lambda pairs: deque(v for _, v in pairs)])
+@pytest.mark.filterwarnings("ignore::tracejit.FallbackWarning")
+def test_arrays_that_paths_leave_out_are_an_error_in_compiled_functions(hides: Any) -> None:
+    def inside(x: Any) -> Any:
+        return len(tracejit.tree.paths([x, hides([("a", x)])]))
+
+    def outside(x: Any, held: Any) -> Any:
+        return len(tracejit.tree.paths({"x": x, "held": held}))
+
+    for f, args in ((inside, (X,)), (outside, (X, hides([("a", X)])))):
+        for g in (f, tracejit.jit(f)):
+            with pytest.raises(TypeError, match="which is no part of a tree"):
+                g(*args)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Momentum", "AdaGrad", "RMSProp", "Adam", "AdamW", "Lion"])
+def test_an_optimiser_that_the_function_makes(name: str) -> None:
+    make = getattr(tracejit.optim, name)
+
+    def trained(x: Any, y: Any) -> Any:
+        weights = {"w": x[0] * 0.0, "b": y[:1] * 0.0}
+        opt = make(weights, 0.1)
+        for _ in range(3):
+            grads = tracejit.grad(lambda p: ((x @ p["w"] + p["b"] - y) ** 2).mean())(weights)
+            opt.update(weights, grads)
+        return weights["w"], weights["b"]
+
+    x, y = np.random.default_rng(0).standard_normal((5, 3)), np.arange(5.0)
+    for found, plain in zip(tracejit.jit(trained, strict=True)(x, y), trained(x, y), strict=True):
+        np.testing.assert_allclose(found, plain, rtol=1e-9)
 
 
 def test_a_gradient_by_rows_is_one_leaf() -> None:

@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import TraceError
 from tracejit.frontend.python.trees import Branch, Carried, Leaf, Structure, flattened
+from tracejit.frontend.tracing.checks import class_of
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import buffers_of, is_instance
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
+from tracejit.frontend.tracing.standins import StandIn
+from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.tracer import TracedArray
 
 __all__ = ["entries", "named", "paths"]
+
+_ARRAYS = (np.ndarray, TracedArray)
 
 
 def entries(tree: Any, buffers: bool) -> list[tuple[tuple[Any, ...], Any]]:
@@ -38,12 +47,12 @@ def entries(tree: Any, buffers: bool) -> list[tuple[tuple[Any, ...], Any]]:
     return found
 
 
-def named(tree: Any) -> list[tuple[str, Any]]:
+def named(tree: Any, interpreter: Interpreter | None = None) -> list[tuple[str, Any]]:
     """The leaves of a tree, each with its first path from there: `.layers[0].w`, `['a']`.
 
     Raises TypeError for arrays of floats in what is not taken apart: they would be left out.
     """
-    leaves, structure = flattened(tree)
+    leaves, structure = flattened(tree, interpreter)
     _require_open(structure.root)
     return list(zip(paths(structure), leaves, strict=True))
 
@@ -104,9 +113,11 @@ def _require_open(root: Any) -> None:
 def _hides_arrays(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return x.dtype.kind in "fc" and type(x) is not np.ndarray
+    if isinstance(x, (StandIn, GeneratorCall)):
+        raise TraceError("TJ002", f"tracejit.tree.paths of a {class_of(x).__name__}", user_line())
     inner = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple, deque)) else ()
     return any(
-        isinstance(part, np.ndarray) and part.dtype.kind in "fc" or bool(entries(part, False))
+        isinstance(part, _ARRAYS) and part.dtype.kind in "fc" or bool(entries(part, False))
         for part in inner
-        if isinstance(part, np.ndarray) or is_instance(part) or isinstance(part, (list, dict))
+        if isinstance(part, _ARRAYS) or is_instance(part) or isinstance(part, (list, dict))
     )
