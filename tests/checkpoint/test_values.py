@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import io
+import itertools
 import random
+import re
+import threading
+import zlib
 from collections import deque
 from functools import cache, partial
 from pathlib import Path
@@ -71,7 +78,11 @@ def tree(seed: int) -> Any:
         ),
         numbers=[seed, seed / 3, complex(seed, -1), seed * 10**40, seed > 0, float("inf"), None],
         texts={"a": f"\ud800{seed}", b"b": b"\xff" * seed, 3: Path(f"x{seed}"), (1, "2"): ()},
-        scalars=[np.float32(seed / 3), np.datetime64("2020-01-01") + seed, np.str_("u" * seed)],
+        scalars=[
+            np.float32(seed / 3),
+            np.datetime64(seed, "D"),
+            np.str_("u" * seed),
+        ],
         slots=[Slots(seed), Slots(seed)],
         pair=Pair(np.full(2, seed), seed),
         sets={seed, "s"},
@@ -172,6 +183,38 @@ def test_refused_before_anything_is_written(tmp_path: Path) -> None:
     assert "x.a.it is a builtins.list_iterator" in text and "file is a _io.TextIOWrapper" in text
     assert "x.o is a numpy.ndarray of the dtype object" in text and "x.l" not in text
     assert "x.e has a object as a key" in text and not (tmp_path / "run").exists()
+
+
+class Text(io.StringIO):
+    """Keeps its text where no attribute is."""
+
+
+class Slotted:
+    __slots__ = ("__weakref__", "x")
+
+
+class Mixed(Slotted):
+    def __init__(self) -> None:
+        self.x, self.y = 1, 2.5
+
+
+@dataclasses.dataclass(slots=True)
+class Fields:
+    x: int
+    y: float
+
+
+def test_objects_that_keep_more_than_attributes_are_refused(tmp_path: Path) -> None:
+    inside = [io.StringIO(), Text("a"), io.BytesIO(), re.compile("a"), zlib.compressobj()]
+    inside += [hashlib.md5(), itertools.count(), threading.Lock()]
+    for x in inside:
+        with pytest.raises(checkpoint.StorageError, match=f"x is a .*{type(x).__name__}"):
+            checkpoint.save(tmp_path, step=1, x=x)
+    checkpoint.save(tmp_path, step=1, a=Mixed(), b=Fields(1, 2.5))
+    a, b = Mixed(), Fields(0, 0.0)
+    a.x = a.y = 0
+    checkpoint.restore(tmp_path, a=a, b=b)
+    assert (a.x, a.y, b.x, b.y) == (1, 2.5, 1, 2.5)
 
 
 def test_compiled_programs_keep_their_arrays(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ __all__ = [
 ARRAYS = (np.ndarray, np.memmap)
 LISTS = (list, deque)
 MAPPINGS = (dict, OrderedDict, defaultdict)
+_WORD = tuple.__itemsize__
 _CODE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, np.ufunc, np.dtype, Enum)
 
 
@@ -94,13 +95,29 @@ def by_state_dict(x: Any) -> bool:
     return both and own is not Module.state_dict
 
 
+def _keeps_attributes_alone(cls: type) -> bool:
+    """Whether no class written in C, of which it may be one, keeps something of its own."""
+    try:
+        object.__new__(cls)
+    except TypeError:
+        return False
+    # From Python 3.12 on files are made as Python makes classes, and are not refused so.
+    while cls is not object:
+        base: Any = cls.__base__
+        slots = cls.__dict__.get("__slots__", ())
+        names = {slots} if isinstance(slots, str) else {*slots}
+        words = len(names - {"__dict__", "__weakref__"})
+        words += cls.__dictoffset__ > 0 == base.__dictoffset__
+        words += cls.__weakrefoffset__ > 0 == base.__weakrefoffset__
+        if cls.__itemsize__ or cls.__basicsize__ != base.__basicsize__ + _WORD * words:
+            return False
+        cls = base
+    return True
+
+
 def attributes(x: Any) -> dict[str, Any] | None:
     """The attributes of an object that keeps nothing else; None for other values."""
-    try:
-        # Refused where a class written in C keeps something of its own.
-        if type(x) is not SimpleNamespace:
-            object.__new__(type(x))
-    except TypeError:
+    if type(x) is not SimpleNamespace and not _keeps_attributes_alone(type(x)):
         return None
     found = dict(getattr(x, "__dict__", {}))
     for cls in type(x).__mro__:
