@@ -104,9 +104,8 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "tree": ("frontend.python.tree_paths", "frontend.python.trees"),
     },
     "a function that is decorated and not called needs no compiler": {
-        "runtime.jitted": ("runtime.cache.recall",),
+        "runtime.jitted": ("runtime.cache.recall", "runtime.compile.facilities"),
         "runtime.dispatch": (
-            "runtime.compile.facilities",
             "runtime.compile.publish",
             "runtime.compile.specialize",
             "runtime.parts.functions",

@@ -539,7 +539,6 @@ def _new_variant(
     """A variant for a call, or what has stopped the compile: a TraceError where its structure is
     eager, else what may be the user's error, which the eager run raises on the user's line.
     """
-    from tracejit.runtime.compile.facilities import what_is_off
     from tracejit.runtime.compile.specialize import specialize_call
 
     budget = budgeted(*config.compile_budget())
@@ -559,7 +558,6 @@ def _new_variant(
         return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
-    self._report.off = what_is_off()
     ranks = rank_key(call.leaves)
     record(self, variant, compiled, given, ranks, self._histories[ranks].seen)
     self._fallbacks.log_compile(compiled)

@@ -236,6 +236,11 @@ class Jitted(JitBase):
         if config.background():
             importlib.import_module("tracejit.runtime.background").finish(self)
         found: Report = self._report
+        if any(not c.recalled for c in found.variants):
+            # Where code comes from files, nothing of this is off.
+            from tracejit.runtime.compile.facilities import what_is_off
+
+            found.off = what_is_off()
         return found
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:

@@ -12,6 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 import tracejit
 from tests.support.compare import assert_same
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.call_table import CALLS
 
 INF, NAN = math.inf, math.nan
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 0.3, -2.7, 3.0, 20.25, 709.5, 711.0, -745.5, 1e-9, 1e300)
@@ -126,6 +128,15 @@ def test_distances_of_points() -> None:
 
     with pytest.raises(ValueError, match="the same number of dimensions"):
         tracejit.jit(lambda x: math.dist((x, 1.0), (x,)))(2.0)
+
+
+def test_all_functions_that_this_python_has_are_known() -> None:
+    """Also those that are newer than the table: they are asked for plain numbers."""
+    for module in (math, cmath):
+        for f in vars(module).values():
+            assert not isinstance(f, BuiltinFunctionType) or CALLS.get(f) is not None, f
+    newer = getattr(math, "fma", lambda a, b, c: a * b + c)
+    agree(lambda x: x + newer(2.0, 3.0, 0.5), [(1.0,), (2.5,)])
 
 
 def test_functions_of_constants_and_numbers() -> None:

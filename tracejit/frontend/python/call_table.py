@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,3 +16,5 @@ __all__ = ["CALLS"]
 CALLS: LateTable[Any, Callable[..., Any]] = LateTable()
 for _module, _names in CALLS_OF.items():
     CALLS.later(_names, f"tracejit.frontend.python.{_module}", "CALLS")
+# All functions of these modules are known, and newer versions of Python have more of them.
+CALLS.later(" ".join({*vars(math), *vars(cmath)}), "tracejit.frontend.python.builtins", "CALLS")
