@@ -168,6 +168,10 @@ CODES: dict[str, tuple[str, str]] = {
         "a list, dict or object has several names, and which ones is only known at run time",
         "store into it under one name, or make a copy for the other",
     ),
+    "TJ035": (
+        "the thread or process of the call cannot compile",
+        "call it from a thread with a larger stack, or before the process forks",
+    ),
 }
 
 

@@ -5,7 +5,8 @@ whole process and is held for moments, by code that calls none of the user's: a 
 so that the child finds the change made or not begun. A long lock may be held while the user's code
 runs, which may itself wait for the thread that forks: the child finds it free, and whatever it
 guards must be right at every moment. Both may be taken again by the thread that holds them.
-A fork waits for imports as well: in the child nobody would ever finish them.
+A fork waits for imports as well: in the child nobody would ever finish them. One that takes longer
+than a fork waits, and may itself wait for the thread that forks, is unfinished in the child.
 
 Finalizers run anywhere, inside a compile too. One that calls a compiled function must not wait for
 a lock of another thread, which may be waiting for one of this thread: `holds_lock` tells.
@@ -32,6 +33,7 @@ __all__ = [
     "once",
     "once_computed",
     "short_lock",
+    "unfinished_imports",
 ]
 
 _P = ParamSpec("_P")
@@ -45,6 +47,8 @@ _LONG: weakref.WeakSet[Any] = weakref.WeakSet()
 _IN_CHILD: list[Callable[[], object]] = []
 #: What the thread that forks has taken for that: no other thread can have all of them meanwhile.
 _taken: list[Any] = []
+#: What other threads were importing when this process was forked, and did not finish.
+_unfinished: list[str] = []
 #: Packages that are imported when they are needed, and seconds that a fork waits for imports.
 _IMPORTED, _PATIENCE = ("tracejit", "llvmlite", "numpy", "scipy"), 10.0
 
@@ -152,9 +156,12 @@ def _take_all() -> None:
                 break
             held.append(lock)
         else:
-            # No module begins to be imported from here on.
+            # No module begins to be imported from here on. Who holds the lock for long goes on with
+            # its import behind it.
+            before = time.monotonic()
             _imp.acquire_lock()
-            if not _is_importing() or time.monotonic() > deadline:
+            deadline += time.monotonic() - before
+            if not _imported() or time.monotonic() > deadline:
                 _taken.extend(held)
                 return
             _imp.release_lock()
@@ -163,15 +170,22 @@ def _take_all() -> None:
         time.sleep(0.001)
 
 
-def _is_importing() -> bool:
-    """Whether another thread is importing what a compile may import."""
+def _imported() -> list[str]:
+    """What other threads are importing that a compile may import."""
     locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
     me = threading.get_ident()
-    for name, reference in list(locks.items()):
-        owner = getattr(reference(), "owner", None)
-        if owner not in (None, me) and name.partition(".")[0] in _IMPORTED:
-            return True
-    return False
+    return [
+        name
+        for name, reference in list(locks.items())
+        if getattr(reference(), "owner", None) not in (None, me)
+        and name.partition(".")[0] in _IMPORTED
+        and name not in _unfinished
+    ]
+
+
+def unfinished_imports() -> list[str]:
+    """The modules of the compiler that no thread of this process will ever have imported."""
+    return _unfinished
 
 
 def _release_all() -> None:
@@ -184,6 +198,7 @@ def _release_all() -> None:
 
 def _in_child() -> None:
     _release_all()
+    _unfinished.extend(_imported())
     for lock in [*_SHORT, *_LONG]:
         if not lock._is_owned():
             lock._at_fork_reinit()

@@ -77,8 +77,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("device",),
     ),
     "runtime": (
-        ("background", "entries", "options", "pickling", "tracebacks"),
-        ("call", "report"),
+        ("entries", "options", "pickling", "refusing", "tracebacks"),
+        ("background", "call", "report"),
         ("cache",),
         ("native",),
         ("nesting",),
@@ -125,6 +125,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "runtime.dispatch": ("runtime.device.finding",),
     },
     "few runs end this way, or are of this kind": {
+        "frontend.host.infer_by_example": ("frontend.host.child_process",),
         "frontend.tracing.checks": ("frontend.tracing.constant_memory",),
         "runtime.dispatch": (
             "runtime.background",

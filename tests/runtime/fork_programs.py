@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.util
 import logging
 import multiprocessing
 import os
@@ -18,12 +19,15 @@ import threading
 import time
 import traceback
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import tracejit
+from tracejit import locks
+from tracejit.errors import FallbackError
 
 PATIENCE = 30.0
 WEIGHTS = np.linspace(0.0, 1.0, 7)
@@ -164,6 +168,74 @@ def first_compile(delay: float) -> None:
     finish(number)
     thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+class SlowImport:
+    """A finder that another thread meets at one of the compiler's modules: it waits while the
+    module is looked for, or while it is executed.
+    """
+
+    def __init__(self, while_found: bool) -> None:
+        self.while_found, self.asleep = while_found, threading.Event()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        is_other = threading.current_thread() is not threading.main_thread()
+        if is_other and name == "tracejit.frontend.interpreter.interpreter":
+            if not self.while_found:
+                return importlib.util.spec_from_loader(name, self)
+            self.wait()
+        return None
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        self.wait()
+
+    def wait(self) -> None:
+        self.asleep.set()
+        time.sleep(1.5)
+
+
+def slow_import(while_found: bool) -> None:
+    """Fork while another thread imports the compiler for longer than a fork waits."""
+    locks._PATIENCE = 0.2
+    os.environ["TRACEJIT_CACHE"] = "off"
+    finder = SlowImport(while_found)
+    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    threading.Thread(target=SHARED[0], args=(np.ones(3),), daemon=True).start()
+    assert finder.asleep.wait(PATIENCE)
+
+    def act() -> None:
+        tracejit.config.fallback = "warn"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check(SHARED[0], chain, np.arange(3.0))
+            check(SHARED[3], large, np.arange(3.0))
+        # Python itself does not fork while a module is looked for: that import may end in time.
+        told = [str(w.message) for w in caught if "TJ035" in str(w.message)]
+        assert len(told) == 2 or (while_found and not told), told
+        if told:
+            assert "imported tracejit." in told[0]
+            grad = tracejit.grad(lambda x: (x * x).sum())
+            try:
+                grad(np.ones(3))
+            except FallbackError as e:
+                assert e.code == "TJ035"
+            else:
+                raise AssertionError("a gradient needs the compiler")
+            tracejit.config.fallback = "ignore"
+            finish(forked(lambda: check(SHARED[1], branches, np.arange(3.0))))
+
+    finish(forked(act))
+
+
+def import_that_is_looked_for() -> None:
+    slow_import(while_found=True)
+
+
+def import_that_is_executed() -> None:
+    slow_import(while_found=False)
 
 
 ARRIVED, GO_ON = threading.Event(), threading.Event()
@@ -355,7 +427,10 @@ def locks_are_known(planted: float = 0) -> None:
     assert unknown == []
 
 
-PROGRAMS_OF_FORKS = ("in_a_trace", "from_a_trace", "streams", "blocks", "deep_threads")
+PROGRAMS_OF_FORKS = (
+    *("in_a_trace", "from_a_trace", "streams", "blocks", "deep_threads"),
+    *("import_that_is_looked_for", "import_that_is_executed"),
+)
 
 if __name__ == "__main__":
     arguments = [float(a) for a in sys.argv[2:]]

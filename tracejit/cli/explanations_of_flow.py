@@ -442,4 +442,11 @@ def f(x):
 f(100.0)
 """,
     ),
+    "TJ035": Explanation(
+        "A compile needs some hundred kilobytes of stack, and modules that no other thread is "
+        "importing for good. A thread made under a small threading.stack_size() has not the one; a "
+        "child that was forked while another thread imported the compiler, for longer than a fork "
+        "waits, has not the other: nobody there ends that import. What was compiled before runs "
+        "there as it does elsewhere.",
+    ),
 }

@@ -7,12 +7,14 @@ run the program: it traces it, which changes nothing.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracejit.locks import in_child, short_lock
+from tracejit.runtime.refusing import LEAST_STACK
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -30,8 +32,10 @@ _PENDING: dict[tuple[int, Any], concurrent.futures.Future[None]] = {}
 def begin(jitted: Any, kind: Any, given: Any, compile_for: Callable[[Any, Any], None]) -> bool:
     """Let `compile_for(args, kwargs)` be called with copies of the arguments in another thread,
     unless such a compile is under way; whether one is. False for arguments that are not copied:
-    objects are known by identity.
+    objects are known by identity, and where threads get too small a stack.
     """
+    if 0 < threading.stack_size() < LEAST_STACK:
+        return False
     key = (id(jitted), kind)
     with _LOCK:
         if key in _PENDING:

@@ -32,6 +32,7 @@ from tracejit.runtime.jitted import Jitted, is_traced, name_of
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.parts.effort import Allowance
 from tracejit.runtime.plain_calls import PlainCalls
+from tracejit.runtime.refusing import CODE
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
 
@@ -95,6 +96,8 @@ class State:
         how = "eagerly" if device is None else "on the host"
         quiet, strict = part is not None and device is None, jitted._options.strict
         self.fallbacks = Fallbacks(function, self.report, strict, quiet, how)
+        if jitted._refused is not None:
+            self.fallbacks.add(self.fallbacks.of(TraceError(CODE, jitted._refused)))
         #: The same function for devices, by their names.
         self.devices: dict[str, Any] = {}
         self.binder = Binder(function)

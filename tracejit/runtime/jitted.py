@@ -21,6 +21,7 @@ from tracejit.methods import BoundMethod
 from tracejit.originals import import_compiler
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
+from tracejit.runtime.refusing import reason_here, run_plainly
 from tracejit.runtime.tracebacks import show_users_lines
 from tracejit.shown import shown
 
@@ -114,6 +115,7 @@ class Jitted(JitBase):
         "_given_report",
         "_options",
         "_part",
+        "_refused",
         "_state",
         "_transform",
     )
@@ -137,6 +139,8 @@ class Jitted(JitBase):
         self._device = device
         self._given_report = report
         self._state: Any = None
+        #: Why the last call that was not to be compiled where it was made has run as plain Python.
+        self._refused: str | None = None
         #: What the cache has of it.
         self._cached: Any = None
         if function is not None:
@@ -387,6 +391,9 @@ def _recall() -> Any:
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
+        why = reason_here()
+        if why is not None:
+            return run_plainly(self, why, args, kwargs)
         # The dispatcher looks for files itself, before it compiles.
         if self._state is None and _recall()(self, args, kwargs):
             return self(*args, **kwargs)

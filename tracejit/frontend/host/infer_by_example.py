@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.frontend.host.child_process import ChildCrashed, yielded_in_child
 from tracejit.frontend.host.functions import may_crash
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -164,6 +163,8 @@ def _outcomes_apart(
     call: Callable[[_Case], _Outcome], cases: Sequence[_Case], known: Sequence[_Outcome]
 ) -> list[_Outcome]:
     """The outcomes of all cases, called in child processes. Raises Undecided."""
+    from tracejit.frontend.host.child_process import ChildCrashed, yielded_in_child
+
     outcomes, crashes = list(known), 0
 
     def told() -> Iterator[_Outcome | str]:
