@@ -12,7 +12,14 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import PurePath
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -38,7 +45,8 @@ __all__ = [
 ARRAYS = (np.ndarray, np.memmap)
 LISTS = (list, deque)
 MAPPINGS = (dict, OrderedDict, defaultdict)
-_WORD = tuple.__itemsize__
+#: The flag of classes that are made at run time, and the bytes of a slot.
+_HEAP_TYPE, _POINTER = 1 << 9, np.dtype(np.intp).itemsize
 _CODE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, np.ufunc, np.dtype, Enum)
 
 
@@ -95,29 +103,9 @@ def by_state_dict(x: Any) -> bool:
     return both and own is not Module.state_dict
 
 
-def _keeps_attributes_alone(cls: type) -> bool:
-    """Whether no class written in C, of which it may be one, keeps something of its own."""
-    try:
-        object.__new__(cls)
-    except TypeError:
-        return False
-    # From Python 3.12 on files are made as Python makes classes, and are not refused so.
-    while cls is not object:
-        base: Any = cls.__base__
-        slots = cls.__dict__.get("__slots__", ())
-        names = {slots} if isinstance(slots, str) else {*slots}
-        words = len(names - {"__dict__", "__weakref__"})
-        words += cls.__dictoffset__ > 0 == base.__dictoffset__
-        words += cls.__weakrefoffset__ > 0 == base.__weakrefoffset__
-        if cls.__itemsize__ or cls.__basicsize__ != base.__basicsize__ + _WORD * words:
-            return False
-        cls = base
-    return True
-
-
 def attributes(x: Any) -> dict[str, Any] | None:
     """The attributes of an object that keeps nothing else; None for other values."""
-    if type(x) is not SimpleNamespace and not _keeps_attributes_alone(type(x)):
+    if type(x) is not SimpleNamespace and not _has_attributes_alone(type(x)):
         return None
     found = dict(getattr(x, "__dict__", {}))
     for cls in type(x).__mro__:
@@ -128,6 +116,25 @@ def attributes(x: Any) -> dict[str, Any] | None:
             if name not in ("__dict__", "__weakref__") and hasattr(x, name):
                 found[name] = getattr(x, name)
     return found
+
+
+def _has_attributes_alone(cls: type) -> bool:
+    """False where a class written in C keeps something of its own: its objects have more bytes than
+    their slots take, or a number of items.
+    """
+    made = cls.__mro__[:-1]
+    slots = [
+        v
+        for c in made
+        if "__slots__" in vars(c)
+        for v in vars(c).values()
+        if isinstance(v, MemberDescriptorType)
+    ]
+    # Those that are negative lie before the object.
+    tables = [n for n in (cls.__dictoffset__, cls.__weakrefoffset__) if n > 0]
+    size = object.__basicsize__ + _POINTER * (len(slots) + len(tables))
+    is_static = any(not c.__flags__ & _HEAP_TYPE for c in made)
+    return not is_static and not cls.__itemsize__ and cls.__basicsize__ == size
 
 
 def key_of(array: Any) -> Any:
