@@ -58,7 +58,7 @@ def test_a_small_stack(size: int, known: bool) -> None:
     f = tracejit.jit(wave)
     if known:
         assert not f.report().fallbacks
-    with pytest.warns(FallbackWarning, match=r"a stack of \d+ kB, of 512") as caught:
+    with pytest.warns(FallbackWarning, match="a stack of less than 512 kB") as caught:
         np.testing.assert_array_equal(in_thread(size, lambda: f(X)), wave(X))
         np.testing.assert_array_equal(in_thread(size, lambda: f(X)), wave(X))
     assert len(caught) == 1 and caught[0].message.code == "TJ035"  # type: ignore[union-attr]
@@ -75,7 +75,7 @@ def test_a_small_stack(size: int, known: bool) -> None:
 def test_what_is_an_error_there() -> None:
     strict, gradient = tracejit.jit(strict=True)(wave), tracejit.grad(lambda x: wave(x).sum())
     for f in (strict, gradient):
-        with pytest.raises(FallbackError, match=r"a stack of \d+ kB") as caught:
+        with pytest.raises(FallbackError, match="a stack of less than 512 kB") as caught:
             in_thread(64 << 10, lambda f=f: f(X))  # type: ignore[misc]
         assert caught.value.code == "TJ035"
     np.testing.assert_allclose(gradient(X), np.cos(X))

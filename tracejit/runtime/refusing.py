@@ -37,7 +37,7 @@ def reason_here() -> str | None:
     if _THREAD.stack is None:
         _THREAD.stack = _stack_size()
     if 0 < _THREAD.stack < LEAST_STACK:
-        return f"the thread has a stack of {_THREAD.stack >> 10} kB, of {LEAST_STACK >> 10} needed"
+        return f"the thread has a stack of less than {LEAST_STACK >> 10} kB"
     return None
 
 
