@@ -8,6 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -226,12 +227,12 @@ def test_how_a_report_reads() -> None:
     assert block[2].endswith("# n times")
 
 
-def test_a_report_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Unless it is the user who wants it off."""
     f = tracejit.jit(straight, strict=True)
     f(X)
     assert f.report().off == () and "  off  " not in str(f.report())
-    monkeypatch.delenv("TRACEJIT_CACHE", raising=False)
+    monkeypatch.setenv("TRACEJIT_CACHE", str(tmp_path))
     monkeypatch.setattr(facilities, "supported", lambda: False)
     monkeypatch.setattr(facilities.native, "why_not", lambda: "a reason")
     monkeypatch.setattr(threads, "_MACHINES", {})
