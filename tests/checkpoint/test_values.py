@@ -79,7 +79,11 @@ def tree(seed: int) -> Any:
         ),
         numbers=[seed, seed / 3, complex(seed, -1), seed * 10**40, seed > 0, float("inf"), None],
         texts={"a": f"\ud800{seed}", b"b": b"\xff" * seed, 3: Path(f"x{seed}"), (1, "2"): ()},
-        scalars=[np.float32(seed / 3), np.datetime64("2020-01-01") + seed, np.str_("u" * seed)],
+        scalars=[
+            np.float32(seed / 3),
+            np.datetime64(seed, "D"),
+            np.str_("u" * seed),
+        ],
         slots=[Slots(seed), Slots(seed)],
         pair=Pair(np.full(2, seed), seed),
         sets={seed, "s"},
