@@ -54,9 +54,7 @@ def describe(
     jitted: Any = function if hasattr(function, "report") else jit(function)
     report, lowered, reasons = jitted.report(), None, []
     if args is None and not (_newest(jitted) or report.fallbacks):
-        if not _takes_nothing(jitted):
-            raise ValueError(f"{report.function} has not been called: give arguments to look at")
-        args = ()
+        args, kwargs = _like_the_newest(jitted, report)
     if args is None:
         lowered = _newest(jitted)
     else:
@@ -96,6 +94,20 @@ def describe(
         }
     data["places"], data["files"] = page.places, page.files()
     return data
+
+
+def _like_the_newest(jitted: Any, report: Report) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Arguments like those of the newest call that files have answered. Raises ValueError."""
+    cached = getattr(jitted, "_cached", None)
+    try:
+        if cached is not None and cached.example is not None:
+            args, kwargs = cached.example()
+            return args, kwargs
+    except LookupError as error:
+        raise ValueError(f"{report.function}: {error}: give arguments to look at") from None
+    if not _takes_nothing(jitted):
+        raise ValueError(f"{report.function} has not been called: give arguments to look at")
+    return (), {}
 
 
 def _takes_nothing(function: Any) -> bool:

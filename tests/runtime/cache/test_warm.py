@@ -310,3 +310,43 @@ def test_memory_does_not_grow() -> None:
         assert tracejit.jit(double)(X) == double(X)
     gc.collect()
     assert resident() - before < 400, "pages"
+
+
+class _Model:
+    """An argument that is known by identity."""
+
+    def __init__(self) -> None:
+        self.w = np.arange(5.0)
+
+    def step(self, x: Any) -> Any:
+        return x @ self.w
+
+
+def told(x: Any, pair: Any, scale: Any, *, model: Any) -> Any:
+    return pair["a"][0] * x.T * scale + model.w.sum()
+
+
+@pytest.mark.compiles
+def test_it_can_be_looked_at_without_arguments() -> None:
+    args: Any = np.asfortranarray(np.ones((2, 3))), {"a": [np.ones(2)]}, 2.0
+    compiled, loaded = tracejit.jit(told), tracejit.jit(told)
+    for f in (compiled, loaded):
+        model = _Model()
+        f(*args, model=model)
+        page = f.view().text
+        assert "told" in page and '"trace"' in page
+    assert loaded._cached.files and not loaded._structures
+
+
+@pytest.mark.compiles
+def test_what_it_is_looked_at_with_is_not_kept_alive() -> None:
+    args: Any = np.ones((2, 3)), {"a": [np.ones(2)]}, 2.0
+    for _ in range(2):
+        model = _Model()
+        f, kept = tracejit.jit(told), weakref.ref(model)
+        f(*args, model=model)
+    del model
+    gc.collect()
+    assert kept() is None
+    with pytest.raises(ValueError, match="lives no more: give arguments"):
+        f.view()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from tracejit import config
@@ -18,6 +20,7 @@ from tracejit.link.loader import Loaded, load, supported
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.own_attributes import place
 from tracejit.runtime.cache import environment, files
+from tracejit.runtime.cache.examples import example
 from tracejit.runtime.cache.finder import Finder
 from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
@@ -46,6 +49,10 @@ class Cached:
         #: The files of what answers calls here, and of those that were loaded the reports.
         self.files: set[str] = set()
         self.compiles: list[Any] = []
+        #: The threads that were told of so many files.
+        self.told: set[tuple[int, int]] = set()
+        #: Gives arguments like those of the newest kind of call that files answer.
+        self.example: Callable[[], tuple[Any, Any]] | None = None
         #: Files that are not for this process as it is now, and why.
         self.refused: dict[str, str] = {}
         #: By what they are for, compiles that no file was written of, and why.
@@ -95,15 +102,17 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
     # A finalizer that has interrupted what holds a lock must not wait for another thread's.
     if config.is_eager() or holds_lock() or is_off():
         return False
-    before = 0 if jitted._cached is None else len(jitted._cached.files)
     with holding(_LOCK):
         known = cached(jitted)
         if known.key is None:
             return False
-        kind = call_kind(args, kwargs)
+        kind, before = call_kind(args, kwargs), len(known.files)
         if kind in known.kinds and not again:
-            # Another thread has looked while this one was waiting.
-            return len(known.files) > before
+            # Another thread may have looked since this one was not answered.
+            told = get_ident(), before
+            is_new = before > 0 and told not in known.told
+            known.told.add(told)
+            return is_new
         known.kinds.add(kind)
         keep_libraries()
         for path in _records(known.key, kind):
@@ -111,7 +120,10 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
                 _recalled(jitted, known, path)
         # What was imported meanwhile may have added names to modules.
         refresh()
-        return len(known.files) > before
+        if len(known.files) == before:
+            return False
+        known.example = example(args, kwargs)
+        return True
 
 
 def _records(key: Key, kind: str = "") -> list[str]:
