@@ -46,6 +46,7 @@ from tracejit.codegen.support.blas_text import HELPERS, helper_text, narrow_prod
 from tracejit.codegen.support.shared_products import product_text, serial_blas
 from tracejit.link.addresses import Address
 from tracejit.link.blas import Routine, routine, threads_function
+from tracejit.link.digests import digest
 from tracejit.link.shared import Shared, shared
 from tracejit.locks import once
 
@@ -129,7 +130,8 @@ def _library(name: str, threads: int | None) -> Shared | None:
     def compiled() -> Library:
         return load_object(object_code(text, glue=True), bound, [name])
 
-    return shared(f"{name} {threads}", compiled)
+    # The text has the sizes of integers that the routines found take.
+    return shared(f"{name} {threads} {digest(text.encode())}", compiled)
 
 
 @once
