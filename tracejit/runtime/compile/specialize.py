@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
-from tracejit.errors import GivenTwice, TraceError
+from tracejit.errors import GivenTwice, GraphError, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, ListIsRead
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
@@ -288,7 +288,7 @@ def specialize_call(
         return _compile(self, structure, History(), call, tree, form, places)
     try:
         return _compile(self, structure, history, call, tree, form, places)
-    except TraceError as e:
+    except (TraceError, GraphError) as e:
         varies = history.varies or any(len(shapes) > 1 for shapes in self._captured.values())
         if not varies or isinstance(e, GivenTwice):
             raise
@@ -296,7 +296,7 @@ def specialize_call(
     structure.sizes_static = True
     try:
         found = _compile(self, structure, History(), call, tree, form, places, error)
-    except TraceError:
+    except (TraceError, GraphError):
         structure.sizes_static = False
         raise error from None
     return found
@@ -310,7 +310,7 @@ def _compile(
     tree: Any,
     form: Form,
     places: Positions,
-    error: TraceError | None = None,
+    error: TraceError | GraphError | None = None,
 ) -> tuple[Variant, Compile]:
     """As `specialize_call`. With sizes that vary in `history`, there would be `error`."""
     with Spinner(self._report.function) as spinner:
@@ -325,7 +325,7 @@ def _compile_watched(
     tree: Any,
     form: Form,
     places: Positions,
-    error: TraceError | None,
+    error: TraceError | GraphError | None,
     spinner: Spinner,
 ) -> tuple[Variant, Compile]:
     start = time.perf_counter()
@@ -333,8 +333,10 @@ def _compile_watched(
     if chosen.sizes and chosen.sizes.keys() <= _decided(traced):
         raise TraceError("TJ015", "each size as a Python value")
     if error is not None:
-        what = f"sizes, since with other ones there is {error.code}: {error.detail}"
-        traced.notes.append(Note("static", error.where, what))
+        where = error.where if isinstance(error, TraceError) else None
+        why = f"{error.code}: {error.detail}" if isinstance(error, TraceError) else str(error)
+        what = f"sizes, since with other ones there is {why}"
+        traced.notes.append(Note("static", where, what))
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     spinner.stage = "passes"
