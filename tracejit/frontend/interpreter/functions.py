@@ -123,8 +123,8 @@ def rewritten_code(f: FunctionType) -> CodeType:
         if code.co_flags & flag:
             raise TraceError(number, what, place_of(code))
     new = rewrite_code(find_definition(f), code)
-    key = id(code)
-    _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new
+    key, table = id(code), _REWRITTEN
+    table[key] = weakref.ref(code, lambda _: table.pop(key, None)), new
     return new
 
 

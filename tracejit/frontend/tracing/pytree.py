@@ -145,10 +145,11 @@ def _identity(value: Any) -> Identity:
     if known is not None and known.get() is value:
         return known
 
-    def forget(reference: Any) -> None:
-        record = _IDENTITIES.get(key)
+    # When the interpreter ends, objects outlive the names of modules.
+    def forget(reference: Any, records: dict[int, Identity] = _IDENTITIES) -> None:
+        record = records.get(key)
         if record is not None and record.get is reference:
-            del _IDENTITIES[key]
+            del records[key]
 
     if type(value) in METHODS:
         return Identity(value)

@@ -71,12 +71,13 @@ def refer(x: Any) -> int:
     # An interrupt may have kept the number of a dead object from being forgotten.
     if known is not None and _OBJECTS[known]() is x:
         return known
-    number = next(_COUNT)
+    number, numbers, objects = next(_COUNT), _NUMBERS, _OBJECTS
 
+    # When the interpreter ends, objects outlive the names of modules.
     def forget(_: Any) -> None:
-        if _NUMBERS.get(key) == number:
-            del _NUMBERS[key]
-        del _OBJECTS[number]
+        if numbers.get(key) == number:
+            del numbers[key]
+        del objects[number]
 
     try:
         _OBJECTS[number] = weakref.ref(x, forget)
