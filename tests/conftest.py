@@ -1,6 +1,12 @@
 """Options and checks of all tests: golden texts, this run's slice of generic cases, no fault of the
 compiler itself.
 
+Tests run what users run: every setting is as shipped, and compiled code goes through a cache, in a
+folder of the run. `pytest --deep` checks graphs after every pass, compiles calls that would run as
+plain Python since they are so short, and has no cache on disk. `pytest --second` runs the tests in
+two processes on one cache: what the first cannot write, and the second finds and answers otherwise,
+fails. Tests that count compiles, or look at what a short call has compiled, are marked `compiles`.
+
 `golden("name.txt", text)` compares with tests/golden/name.txt. `pytest --update-golden` writes the
 files instead; read the diff before committing it.
 
@@ -18,7 +24,11 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,22 +45,22 @@ if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
 from tests.support import compiler_faults, object_cache, sampling
 from tracejit.runtime.cache.guard import failures
 
-# Graphs are checked after every pass in all tests.
-os.environ.setdefault("TRACEJIT_VERIFY", "1")
-# Tests compile what they test: those of the cache say where it is.
-os.environ.setdefault("TRACEJIT_CACHE", "off")
-
 GOLDEN = Path(__file__).parent / "golden"
+
+#: The folder of the cache that this run has made.
+_FOLDER = pytest.StashKey[str]()
 
 Golden: TypeAlias = Callable[[str, str], None]
 
 compiler_faults.watch()
-object_cache.install()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew")
     parser.addoption("--all", action="store_true", help="run every case of sampled tests")
+    parser.addoption("--deep", action="store_true", help="check all that is compiled; no cache")
+    parser.addoption("--second", action="store_true", help="a second process, on the first's cache")
+    parser.addoption("--share", type=int, default=1, help="run one of so many parts of the tests")
     parser.addoption("--seed", type=int, help="the slice of sampled tests (default: another a run)")
 
 
@@ -64,8 +74,37 @@ def pytest_configure(config: pytest.Config) -> None:
     if option.seed is None:
         option.seed = int(time.time())
     sampling.seed = None if option.all or named else option.seed
+    if option.deep:
+        os.environ["TRACEJIT_VERIFY"], os.environ["TRACEJIT_CACHE"] = "1", "off"
+        object_cache.install()
+    else:
+        _set_cache(config)
     # Worker processes take the slice of the process that has started them.
     sampling.seed = getattr(config, "workerinput", {}).get("slice", sampling.seed)
+
+
+def _set_cache(config: pytest.Config) -> None:
+    """Let the run have a cache of its own, where it is not told of one."""
+    if "TRACEJIT_CACHE" not in os.environ:
+        # Worker processes inherit it.
+        os.environ["TRACEJIT_CACHE"] = config.stash[_FOLDER] = tempfile.mkdtemp()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (folder := config.stash.get(_FOLDER, None)) is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Under `--second`, runs the tests in a process of their own first, which fills the cache."""
+    option = config.option
+    if not option.second or hasattr(config, "workerinput"):
+        return None
+    _set_cache(config)
+    option.seed = int(time.time()) if option.seed is None else option.seed
+    given = [arg for arg in config.invocation_params.args if arg != "--second"]
+    command = [sys.executable, "-m", "pytest", *given, "--seed", str(option.seed)]
+    return subprocess.run(command).returncode or None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -74,6 +113,11 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share = config.getoption("--share")
+    if share > 1:
+        of_share = [item for item in items if sampling.in_slice(item.nodeid, share)]
+        config.hook.pytest_deselected(items=[*{*items} - {*of_share}])
+        items[:] = of_share
     if sampling.full():
         return
     cases: dict[str, list[pytest.Item]] = {}
@@ -175,11 +219,17 @@ def no_cache_failures(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def compiled_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short calls run what is compiled for them, too, but in tests marked `plain_calls`."""
-    if request.node.get_closest_marker("plain_calls") is None:
-        from tracejit.runtime.compile import worth
+    """Short calls run what is compiled for them, too, in deep runs and in tests marked `compiles`,
+    but not in those marked `plain_calls`.
+    """
+    marked = request.node.get_closest_marker
+    if marked("compiles") is not None:
+        monkeypatch.setenv("TRACEJIT_CACHE", "off")
+    elif not request.config.getoption("--deep") or marked("plain_calls") is not None:
+        return
+    from tracejit.runtime.compile import worth
 
-        monkeypatch.setattr(worth, "_OPERATION", float("inf"))
+    monkeypatch.setattr(worth, "_OPERATION", float("inf"))
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,8 @@ from tracejit.link import host_sites
 from tracejit.ops.host import call as host_call
 from tracejit.ops.host.functions import find_function
 
+pytestmark = pytest.mark.compiles
+
 RNG = np.random.default_rng(0)
 
 

@@ -17,7 +17,7 @@ from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.codegen.analysis.size_ranges import stays_in_64_bits
 from tracejit.ir.dims import floordiv, maximum, minimum, symbol
 
-pytestmark = pytest.mark.usefixtures("never_eager")
+pytestmark = [pytest.mark.usefixtures("never_eager"), pytest.mark.compiles]
 
 X = np.arange(1000.0)
 

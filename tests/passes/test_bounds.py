@@ -128,6 +128,7 @@ def test_index_arrays_count_from_the_end_without_checks(f: Callable[..., Any]) -
     assert ".failed" in text and "icmp uge" not in text and "icmp uge" in usual
 
 
+@pytest.mark.compiles
 def test_the_report_says_what_does_not_check() -> None:
     x, index = np.arange(6.0), np.array([1])
     unchecked, usual = tracejit.jit(bounds_check=False)(gathered), tracejit.jit(gathered)

@@ -164,6 +164,7 @@ def test_programs(program: Program) -> None:
                     np.testing.assert_array_equal(x, y, strict=True)
 
 
+@pytest.mark.compiles
 def test_a_stencil_by_turns_is_two_kernels_in_place() -> None:
     f = tracejit.jit(strict=True)(jacobi)
     a, b = np.ones(4000), np.ones(4000)

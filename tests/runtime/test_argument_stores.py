@@ -157,6 +157,7 @@ def test_empty_arrays_share_nothing() -> None:
     assert_same(memory, np.array([0.0, 1.0, 2.0, 5.0, 5.0, 5.0]))
 
 
+@pytest.mark.compiles
 def test_read_only_arrays_raise_as_numpy_does() -> None:
     locked = V.copy()
     locked.flags.writeable = False
@@ -289,6 +290,7 @@ def test_cases_without_native_entries(k: int, monkeypatch: pytest.MonkeyPatch) -
     assert codes(jitted) <= REFUSED, jitted.report()
 
 
+@pytest.mark.compiles
 def test_a_first_call_with_shared_memory_compiles_for_the_next() -> None:
     x = V.copy()
     jitted = tracejit.jit(s.add_to)

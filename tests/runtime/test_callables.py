@@ -50,6 +50,7 @@ def same(found, expected):
         assert found == expected
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("name", samples.CALLABLES)
 def test_a_compiled_callable_answers_as_the_callable(name):
     f, args = samples.CALLABLES[name]

@@ -201,6 +201,7 @@ def test_errors_are_raised_inside_errstate_and_nowhere_else() -> None:
     assert len(f.report().compiles) == 1
 
 
+@pytest.mark.compiles
 def test_a_function_first_called_in_errstate_compiles_after_it() -> None:
     f = tracejit.jit(reciprocal)
     with np.errstate(all="raise"):
@@ -314,6 +315,7 @@ def test_seterr_holds_until_it_is_reset() -> None:
     assert {x.code for x in f.report().fallbacks} == {"TJ009"}
 
 
+@pytest.mark.compiles
 def test_threads_do_not_see_each_others_contexts() -> None:
     """Threads that raise, that are eager and that run compiled code, on one function."""
     f = tracejit.jit(reciprocal)

@@ -16,6 +16,8 @@ from tracejit.runtime import dispatch
 from tracejit.runtime.call.signature import History, rank_key, specialize
 from tracejit.runtime.compile import specialize as specialize_module
 
+pytestmark = pytest.mark.compiles
+
 # Sizes -------------------------------------------------------------------------------------------
 
 

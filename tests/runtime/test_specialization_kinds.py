@@ -356,6 +356,7 @@ def applied_to_ones(f: Any, n: int) -> Any:
     return f(np.ones(n))
 
 
+@pytest.mark.compiles
 def test_functions_of_one_code_share_what_is_compiled() -> None:
     def of(makes: Any) -> list[int]:
         return compiles(applied_to_ones, *[(make(k), 3) for make, k in makes])

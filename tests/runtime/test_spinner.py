@@ -70,6 +70,7 @@ def test_one_line_for_compiles_inside_each_other(monkeypatch: pytest.MonkeyPatch
     assert "outer" in screen.getvalue() and "inner" not in screen.getvalue()
 
 
+@pytest.mark.compiles
 def test_a_notebook_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))

@@ -33,8 +33,8 @@ def install() -> None:
 @contextmanager
 def llvm_anew() -> Iterator[None]:
     """LLVM compiles everything meanwhile."""
-    engine._emit = _emit
+    before, engine._emit = engine._emit, _emit
     try:
         yield
     finally:
-        engine._emit = _remembered
+        engine._emit = before

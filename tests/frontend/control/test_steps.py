@@ -189,6 +189,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.compiles
 def test_copies_of_a_body_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emitted: list[str]
 ) -> None:

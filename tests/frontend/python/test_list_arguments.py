@@ -170,6 +170,7 @@ def test_lists_of_objects() -> None:
     assert push.report().fallbacks == scale.report().fallbacks == []
 
 
+@pytest.mark.compiles
 def test_short_lists_of_objects_that_grow() -> None:
     push = tracejit.jit(Window.push)
     window = Window([])
@@ -260,6 +261,7 @@ def test_a_list_that_changes_size_while_a_finalizer_runs() -> None:
     assert jitted(xs) == 0
 
 
+@pytest.mark.compiles
 def test_code_for_a_very_long_list_is_as_short() -> None:
     jitted = tracejit.jit(total)
     for n in (50_000, 40_000, 1000):

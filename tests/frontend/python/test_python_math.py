@@ -23,6 +23,8 @@ from tests.support.compare import assert_same
 from tracejit.frontend.python import reductions as folds
 from tracejit.frontend.python.call_table import CALLS
 
+pytestmark = pytest.mark.compiles
+
 INF, NAN = math.inf, math.nan
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 0.3, -2.7, 3.0, 20.25, 709.5, 711.0, -745.5, 1e-9, 1e300)
 FLOATS = (*FLOATS, 5e-324, 2.0**53, -1e22, INF, -INF, NAN)

@@ -176,6 +176,7 @@ def test_strict() -> None:
         g(X)
 
 
+@pytest.mark.compiles
 def test_the_types_of_a_later_call_may_differ() -> None:
     """Real eigenvalues are compiled for; complex ones are left to the repetition."""
     g = tracejit.jit(lambda x: np.linalg.eigvals(x))

@@ -33,6 +33,7 @@ def test_a_jvp_alone_gives_both_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(tangent, expected.sum(), rtol=1e-15)
 
 
+@pytest.mark.compiles
 def test_what_is_not_linear_has_no_transpose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "scipy.special:ber", Rule(("x",), _squared, None))
     with pytest.raises(AssertionError, match="not linear"):

@@ -17,7 +17,10 @@ from tests.programs import publishing as p
 from tests.support.compare import assert_same
 from tracejit.runtime import native
 
-pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
+pytestmark = [
+    pytest.mark.skipif(not native.available(), reason=native.why_not()),
+    pytest.mark.compiles,
+]
 
 X = np.linspace(-1.0, 2.0, 4)
 
