@@ -113,13 +113,15 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left = set() if sampling.full() else _not_in_slice(items)
     share = config.getoption("--share")
-    if share > 1:
-        of_share = [item for item in items if sampling.in_slice(item.nodeid, share)]
-        config.hook.pytest_deselected(items=[*{*items} - {*of_share}])
-        items[:] = of_share
-    if sampling.full():
-        return
+    left |= {item for item in items if not sampling.in_slice(item.nodeid, share)}
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def _not_in_slice(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Cases of sampled tests that this run leaves out."""
     cases: dict[str, list[pytest.Item]] = {}
     left = set()
     for item in items:
@@ -143,8 +145,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         except ValueError as error:
             raise pytest.UsageError(f"{test}: {error}") from error
         left |= {*of_test} - {*taken}
-    config.hook.pytest_deselected(items=[item for item in items if item in left])
-    items[:] = [item for item in items if item not in left]
+    return left
 
 
 @pytest.hookimpl(wrapper=True)
