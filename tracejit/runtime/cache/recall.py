@@ -109,9 +109,8 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
         kind, before = call_kind(args, kwargs), len(known.files)
         if kind in known.kinds and not again:
             # Another thread may have looked since this one was not answered.
-            told = get_ident(), before
-            is_new = before > 0 and told not in known.told
-            known.told.add(told)
+            is_new = before > 0 and (get_ident(), before) not in known.told
+            known.told.add((get_ident(), before))
             return is_new
         known.kinds.add(kind)
         keep_libraries()
@@ -123,6 +122,7 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
         if len(known.files) == before:
             return False
         known.example = example(args, kwargs)
+        known.told.add((get_ident(), len(known.files)))
         return True
 
 
