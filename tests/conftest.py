@@ -224,13 +224,13 @@ def compiled_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     but not in those marked `plain_calls`.
     """
     marked = request.node.get_closest_marker
-    if marked("compiles") is not None:
+    compiles, plain = marked("compiles") is not None, marked("plain_calls") is not None
+    if compiles:
         monkeypatch.setenv("TRACEJIT_CACHE", "off")
-    elif not request.config.getoption("--deep") or marked("plain_calls") is not None:
-        return
-    from tracejit.runtime.compile import worth
+    if (compiles or request.config.getoption("--deep")) and not plain:
+        from tracejit.runtime.compile import worth
 
-    monkeypatch.setattr(worth, "_OPERATION", float("inf"))
+        monkeypatch.setattr(worth, "_OPERATION", float("inf"))
 
 
 @pytest.fixture(autouse=True)

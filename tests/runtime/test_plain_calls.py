@@ -16,6 +16,7 @@ from tracejit.runtime import native
 
 pytestmark = [
     pytest.mark.plain_calls,
+    pytest.mark.compiles,
     pytest.mark.skipif(not native.available(), reason=native.why_not()),
     pytest.mark.skipif(not native.tables_work(), reason="no versions of dicts"),
 ]

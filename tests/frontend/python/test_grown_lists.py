@@ -20,6 +20,7 @@ def _array(n: int) -> Any:
     return np.random.default_rng(n).standard_normal(n)
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", list_programs.PROGRAMS)
 def test_program(name: str) -> None:

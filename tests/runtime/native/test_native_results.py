@@ -239,6 +239,7 @@ def test_containers_and_choices_of_an_entry_are_those_of_its_definition() -> Non
         assert sys.getallocatedblocks() - blocks < 200
 
 
+@pytest.mark.compiles
 def test_slices_and_ranges_are_known_by_what_they_hold() -> None:
     def cut(x: Any, at: Any, rest: Any = None) -> Any:
         return x[at] if isinstance(at, slice) else [x[k] for k in at]
