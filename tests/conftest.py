@@ -22,6 +22,7 @@ whoever picks tests by name.
 from __future__ import annotations
 
 import gc
+import hashlib
 import itertools
 import os
 import shutil
@@ -227,6 +228,10 @@ def compiled_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     compiles, plain = marked("compiles") is not None, marked("plain_calls") is not None
     if compiles:
         monkeypatch.setenv("TRACEJIT_CACHE", "off")
+    elif (folder := os.environ["TRACEJIT_CACHE"]) != "off":
+        # What other tests have compiled is not found, what this one has in another process is.
+        name = hashlib.blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()
+        monkeypatch.setenv("TRACEJIT_CACHE", os.path.join(folder, name))
     if (compiles or request.config.getoption("--deep")) and not plain:
         from tracejit.runtime.compile import worth
 

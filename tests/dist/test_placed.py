@@ -140,6 +140,7 @@ def test_errors_are_the_users_and_nothing_is_stored() -> None:
     assert f(x, 2) == 4.0
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_lost_worker_costs_one_eager_call(stopped: bool, caplog: Any) -> None:
     f = tracejit.jit(item)
@@ -170,6 +171,7 @@ def test_a_worker_that_is_stopped_is_lost_after_a_time(caplog: Any) -> None:
         assert "nothing is heard of worker:0 for 1 s" in caplog.text
 
 
+@pytest.mark.compiles
 def test_threads_share_the_workers() -> None:
     f, g = tracejit.jit(layers), tracejit.jit(grown)
     f(X, X, X), g(X[0])

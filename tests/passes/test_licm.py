@@ -211,6 +211,7 @@ X5 = np.array([1.0, -1.0, 2.0, 0.5, 3.0])
 UP = np.abs(X5)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize(
     "function, calls",
     [

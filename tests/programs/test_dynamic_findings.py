@@ -297,6 +297,7 @@ def test_calls_leave_no_memory_behind(f: Callable[..., Any]) -> None:
     assert bytes_ < 2**21
 
 
+@pytest.mark.compiles
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_undone_calls_leave_no_memory_behind() -> None:
     jitted = tracejit.jit(stores_and_fails)

@@ -154,6 +154,7 @@ def test_recursion_goes_as_deep_as_in_python(name: str, deep: Any) -> None:
     assert sys.getrecursionlimit() == limit
 
 
+@pytest.mark.compiles
 def test_the_dispatcher_returns_after_a_deep_recursion() -> None:
     """Calls of a function that has recursed deeply are answered by compiled code as before."""
     f = tracejit.jit(long_programs.lowered.__tracejit__)

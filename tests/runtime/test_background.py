@@ -104,6 +104,7 @@ def test_objects_are_compiled_for_by_the_call_itself():
     assert Counter.add.report().variants
 
 
+@pytest.mark.compiles
 def test_many_threads_call_while_it_is_compiled():
     f = tracejit.jit(lambda x: (np.exp(-x * x) * np.cos(x)).sum())
     x = np.linspace(-2.0, 2.0, 1000)

@@ -214,6 +214,7 @@ def test_an_argument_that_cannot_be_written_to() -> None:
         assert x[0] == 9.0
 
 
+@pytest.mark.compiles
 def test_a_call_that_is_repeated_without_an_exception() -> None:
     """Ints beyond 64 bits: the exact answer is Python's, but it is not compiled code's."""
 

@@ -37,6 +37,7 @@ def outcome(f: Any, *args: Any) -> Any:
         return type(e), str(e)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("f", SAMPLES, ids=lambda f: f.__name__)
 def test_an_exception_is_traced_once(f: Any, traces: list[Any]) -> None:
     compiled = tracejit.jit(f)

@@ -246,6 +246,7 @@ def test_who_asks_for_eager_execution_is_not_told() -> None:
     assert len(found) == 2
 
 
+@pytest.mark.compiles
 def test_repeated_calls_and_exceptions_are_not_told() -> None:
     square, add = tracejit.jit(fallback_samples.square), tracejit.jit(fallback_samples.add)
     divide = tracejit.jit(fallback_samples.divide)

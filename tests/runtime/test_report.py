@@ -190,6 +190,7 @@ def test_seconds_by_stage_add_up() -> None:
     assert sum(compiled.stages.values()) <= compiled.seconds * 1.001
 
 
+@pytest.mark.compiles
 def test_repeated_calls_say_how_they_ended() -> None:
     def element(x: Any, i: int) -> Any:
         return x[i] * 2

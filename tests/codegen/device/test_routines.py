@@ -38,6 +38,7 @@ def product(x: Any) -> Any:
     return x @ x
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("error", [ValueError("a"), np.linalg.LinAlgError("b")], ids=str)
 def test_some_errors_have_the_call_repeated_on_the_host(
     monkeypatch: pytest.MonkeyPatch, error: Exception

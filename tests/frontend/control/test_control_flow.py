@@ -97,6 +97,7 @@ def test_views_and_identity_of_results() -> None:
     assert np.shares_memory(whole, part)
 
 
+@pytest.mark.compiles
 def test_an_int_past_64_bits_is_repeated_eagerly() -> None:
     f = tracejit.jit(samples.counts_past_64_bits)
     x = np.array([1.0, 2.0])

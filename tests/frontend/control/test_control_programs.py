@@ -61,6 +61,7 @@ def test_calls_take_every_path(program: Program) -> None:
     assert len(program.calls) >= 2
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(270, kind=lambda program: program.theme, always=FINDINGS)
 @NAMED
 def test_native(program: Program) -> None:
@@ -84,6 +85,7 @@ def test_native(program: Program) -> None:
         assert program.repeats or report.bailouts <= raised, str(report)
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(180, kind=lambda program: program.theme)
 @NAMED
 def test_readers(program: Program) -> None:

@@ -90,6 +90,7 @@ def test_texts_are_written_together_at_the_end(monkeypatch: pytest.MonkeyPatch) 
     assert out.writes == ["at 0 0.0\nat 1 1.0\nat 2 2.0\n"]
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("delay", [-1.0, 1e9])
 def test_what_was_written_is_not_repeated(delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "_DELAY", delay)

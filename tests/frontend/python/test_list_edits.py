@@ -15,6 +15,7 @@ from tests.programs import list_edits
 LENGTHS = (17, 40, 23, 9, 1, 0, 2, 64)
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", list_edits.PROGRAMS)
 def test_program(name: str) -> None:

@@ -410,6 +410,7 @@ def test_bit_generators_of_the_program() -> None:
     assert_compiled(g)
 
 
+@pytest.mark.compiles
 def test_a_run_of_python_that_bails_out() -> None:
     def f(r: Any, x: Any, k: Any) -> Any:
         return r.gauss(0.0, 1.0) + r.random() + x[k[0]]
@@ -424,6 +425,7 @@ def test_a_run_of_python_that_bails_out() -> None:
     assert g.report().bailouts == 3
 
 
+@pytest.mark.compiles
 def test_two_generators_of_one_bit_generator_bail_out() -> None:
     def f(a: Any, b: Any, x: Any, k: Any) -> Any:
         return a.random() + b.random() + a.random() + x[k[0]]

@@ -205,6 +205,7 @@ def test_an_exception_is_the_users_own() -> None:
     assert held_results() == 0
 
 
+@pytest.mark.compiles
 def test_an_argument_stays_as_it_is_where_a_run_bails_out() -> None:
     def f(x: Any, y: Any, k: Any) -> Any:
         y[0] += np.unique(x + 0j).real.sum()
@@ -323,6 +324,7 @@ def test_a_seed_inside() -> None:
     follows(f, (3,), (4,), (5,))
 
 
+@pytest.mark.compiles
 def test_what_a_run_that_bails_out_has_drawn_is_drawn_again() -> None:
     def f(x: Any, k: Any) -> Any:
         noise = np.random.rand(3)
