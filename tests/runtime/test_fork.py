@@ -42,6 +42,7 @@ def run_apart(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(4)
 @needs_fork
 @pytest.mark.parametrize("delay", ["0.02", "0.15", "0.3", "0.5"])
@@ -49,6 +50,7 @@ def test_a_fork_in_a_first_compile(delay: str) -> None:
     assert run_apart("first_compile", delay) == "alive\n"
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(5)
 @needs_fork
 @pytest.mark.parametrize("program", fork_programs.PROGRAMS_OF_FORKS)

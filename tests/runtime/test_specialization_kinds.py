@@ -23,6 +23,7 @@ pytestmark = pytest.mark.sampled(9)
 # Layouts, dtypes, ranks --------------------------------------------------------------------------
 
 
+@pytest.mark.compiles
 def test_strides_are_traced_but_for_1_minus_1_and_0() -> None:
     base = block(60)
     steps = [base[:10:2], base[:15:3], base[:20:2], base[:30:3], base[20:10:-2], base[4::-2]]
@@ -127,6 +128,7 @@ def test_odd_arrays_run_eagerly_and_are_reported(odd: Any) -> None:
 # Numbers and constants ---------------------------------------------------------------------------
 
 
+@pytest.mark.compiles
 def test_an_int_is_static_until_its_second_value() -> None:
     counts = compiles(times, *[(X, n) for n in (2, 2, 3, 5, 100, -1, 0, 1, -7, 2**62, 2)])
     assert counts[:5] == [1, 1, 2, 2, 2]
