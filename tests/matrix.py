@@ -64,16 +64,18 @@ def corners() -> list[Corner]:
     ]
 
 
-def run(corner: Corner, arguments: Sequence[str]) -> bool:
-    """Whether the tests pass there."""
+def run(corner: Corner, arguments: Sequence[str]) -> str:
+    """How the tests end there."""
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "venv" / "bin" / "python"
         steps: list[list[str]] = [
             [corner.executable, "-m", "venv", str(python.parents[1])],
             [str(python), "-m", "pip", "install", "-q", ".[demo,test]", f"numpy=={corner.numpy}.*"],
-            [str(python), "-m", "pytest", "-q", *arguments],
         ]
-        return all(subprocess.run(step, cwd=ROOT).returncode == 0 for step in steps)
+        if any(subprocess.run(step, cwd=ROOT).returncode for step in steps):
+            return "not installed"
+        tests = [str(python), "-m", "pytest", "-q", *arguments]
+        return "failed" if subprocess.run(tests, cwd=ROOT).returncode else "passed"
 
 
 def main() -> int:
@@ -96,15 +98,14 @@ def main() -> int:
     if options.list:
         print(*chosen, sep="\n")
         return 0
-    failed = []
+    ends = []
     for corner in chosen:
         print(f"== {corner}", flush=True)
         start = time.monotonic()
-        if not run(corner, options.given):
-            failed.append(str(corner))
-        print(f"{corner}: {time.monotonic() - start:.0f} s", flush=True)
-    print(f"{len(chosen)} corners, {len(failed)} failed", *failed, sep="\n")
-    return 1 if failed else 0
+        ends.append(run(corner, options.given))
+        print(f"{corner}: {ends[-1]}, {time.monotonic() - start:.0f} s", flush=True)
+    # One that this machine cannot install says nothing of the tests.
+    return 1 if "failed" in ends else 0
 
 
 if __name__ == "__main__":
