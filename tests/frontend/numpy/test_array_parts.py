@@ -14,6 +14,7 @@ import tracejit
 from tests.support import layouts
 from tests.support.check_grads import check_grads
 from tests.support.compare import assert_same
+from tracejit.runtime import native
 
 X = np.array([3.0, 1.0, 2.5, 5.0, 4.0, 2.0])
 A = np.arange(12.0).reshape(3, 4) % 5
@@ -122,10 +123,15 @@ VIEWS: list[tuple[Callable[..., Any], Any]] = [
 ]
 
 
+@pytest.mark.parametrize("is_native", [True, False])
 @pytest.mark.parametrize("k", range(len(VIEWS)))
 @pytest.mark.parametrize("layout", [np.array, np.asfortranarray])
-def test_sliding_windows(k: int, layout: Callable[[Any], Any]) -> None:
+def test_sliding_windows(
+    k: int, layout: Callable[[Any], Any], is_native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     f, x = VIEWS[k]
+    if not is_native:
+        monkeypatch.setattr(native, "available", lambda: False)
     compiled, x = tracejit.jit(f, strict=True), layout(x)
     for n in range(3):
         given = np.concatenate([x, x[:n]]) if n else x

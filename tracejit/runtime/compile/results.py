@@ -287,7 +287,8 @@ class Results:
         views = [view for plan in self.plans for view in plan.views]
         leaves = traced.specialization.leaves
         self._sized: dict[int, Leaf] = {}
-        if any(_has_sizes((*view.attrs.values(), view.corner)) for view in views):
+        known = ((*view.attrs.values(), view.corner, view.places) for view in views)
+        if any(map(_has_sizes, known)):
             self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
         #: The numbers of the leaves that the results are made from.
         self._stores = traced.stores
