@@ -13,7 +13,7 @@ import time
 import weakref
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -322,13 +322,20 @@ class _Model:
         return x @ self.w
 
 
+class _Two(NamedTuple):
+    """An argument that takes no weak reference."""
+
+    first: Any
+    second: Any
+
+
 def told(x: Any, pair: Any, scale: Any, *, model: Any) -> Any:
-    return pair["a"][0] * x.T * scale + model.w.sum()
+    return pair["a"].first[0] * x.T * scale + model.w.sum()
 
 
 @pytest.mark.compiles
 def test_it_can_be_looked_at_without_arguments() -> None:
-    args: Any = np.asfortranarray(np.ones((2, 3))), {"a": [np.ones(2)]}, 2.0
+    args: Any = np.asfortranarray(np.ones((2, 3))), {"a": _Two([np.ones(2)], None)}, 2.0
     compiled, loaded = tracejit.jit(told), tracejit.jit(told)
     for f in (compiled, loaded):
         model = _Model()
@@ -340,13 +347,13 @@ def test_it_can_be_looked_at_without_arguments() -> None:
 
 @pytest.mark.compiles
 def test_what_it_is_looked_at_with_is_not_kept_alive() -> None:
-    args: Any = np.ones((2, 3)), {"a": [np.ones(2)]}, 2.0
+    args: Any = np.ones((2, 3)), {"a": _Two([np.ones(2)], None)}, 2.0
     for _ in range(2):
         model = _Model()
-        f, kept = tracejit.jit(told), weakref.ref(model)
+        f, kept = tracejit.jit(told), [weakref.ref(model), weakref.ref(args[1]["a"].first[0])]
         f(*args, model=model)
-    del model
+    del model, args
     gc.collect()
-    assert kept() is None
+    assert [reference() for reference in kept] == [None, None]
     with pytest.raises(ValueError, match="lives no more: give arguments"):
         f.view()

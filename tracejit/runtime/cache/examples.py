@@ -15,6 +15,8 @@ import numpy as np
 
 __all__ = ["example"]
 
+_NUMBERS_AND_TEXTS = (int, float, complex, str, bytes, type(None), np.generic, slice, range, type)
+
 
 def example(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], tuple[Any, Any]]:
     """Gives arguments like these, of which it keeps no array and no object alive.
@@ -29,21 +31,21 @@ def _like(x: Any) -> Callable[[], Any]:
     if type(x) is np.ndarray:
         shape, dtype, in_fortran_order = x.shape, x.dtype, x.flags.fnc
         return lambda: np.zeros(shape, dtype, "F" if in_fortran_order else "C")
-    if type(x) in (list, tuple, dict):
-        cls, keys = type(x), [*x] if type(x) is dict else None
-        parts = [_like(v) for v in (x.values() if type(x) is dict else x)]
-        if keys is None:
-            return lambda: cls(part() for part in parts)
-        return lambda: {key: part() for key, part in zip(keys, parts, strict=True)}
+    if type(x) is dict:
+        items = [(key, _like(v)) for key, v in x.items()]
+        return lambda: {key: part() for key, part in items}
+    if type(x) is list or isinstance(x, tuple):
+        make = getattr(type(x), "_make", type(x))
+        parts = [_like(v) for v in x]
+        return lambda: make(part() for part in parts)
+    if isinstance(x, _NUMBERS_AND_TEXTS):
+        return lambda: x
     try:
         reference = weakref.ref(x)
     except TypeError:
-        return lambda: x
-    return lambda: _alive(reference)
+        return _gone
+    return lambda: _gone() if reference() is None else reference()
 
 
-def _alive(reference: Any) -> Any:
-    found = reference()
-    if found is None:
-        raise LookupError("an argument lives no more")
-    return found
+def _gone() -> Any:
+    raise LookupError("an argument lives no more")
