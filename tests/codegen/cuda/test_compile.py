@@ -15,6 +15,7 @@ import pytest
 from tracejit.codegen.cuda import compile as module
 from tracejit.codegen.cuda.compile import compile_cubin, compile_kernel, compile_ptx
 from tracejit.codegen.cuda.kernel_cache import KernelCache
+from tracejit.codegen.cuda.numba_import import import_numba
 from tracejit.errors import DeviceError
 
 SOURCE = """\
@@ -57,6 +58,7 @@ class TestForReal:
         assert given[:24] == [".u64"] * 12 + by_value
 
     def test_names_of_the_namespace(self) -> None:
+        import_numba()  # It warns of NumPy 2.5 where it is imported otherwise.
         from numba.cuda import types
         from numba.cuda.extending import intrinsic
 
