@@ -8,13 +8,23 @@ compares `TABLE` with the versions of the modules' dicts, and `refresh` finds ou
 from __future__ import annotations
 
 import ctypes
+import gc
 import warnings
 from array import array
 from typing import Any
 
 from tracejit.locks import once, short_lock
 
-__all__ = ["CAPACITY", "NOTHING", "TABLE", "note_name", "refresh", "version_offset"]
+__all__ = [
+    "CAPACITY",
+    "NOTHING",
+    "TABLE",
+    "class_of",
+    "names_of",
+    "note_name",
+    "refresh",
+    "version_offset",
+]
 
 #: How many dicts have a place; names of others are checked one by one.
 CAPACITY = 64
@@ -23,6 +33,8 @@ TABLE = array("q", [0] * (1 + 2 * CAPACITY))
 #: For each pair: the dict, and what it held under the names that traces rest on.
 _KNOWN: list[tuple[dict[str, Any], dict[str, Any]]] = []
 _LOCK = short_lock()
+#: Classes whose names are watched, by the `id` of the dict of each.
+_CLASSES: dict[int, type] = {}
 #: What is noted of a name under which a dict holds nothing.
 NOTHING = object()
 
@@ -75,6 +87,18 @@ def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:
         _KNOWN.append((namespace, {name: value}))
         TABLE[0] = k + 1
         return namespace.get(name, NOTHING) is value
+
+
+def names_of(cls: type) -> dict[str, Any]:
+    """The dict of a class, whose `__dict__` is but a proxy for it."""
+    (names,) = gc.get_referents(vars(cls))
+    _CLASSES[id(names)] = cls
+    return names  # type: ignore[no-any-return]
+
+
+def class_of(names: dict[str, Any]) -> type | None:
+    """The class of which `names_of` has given this dict; None for any other dict."""
+    return _CLASSES.get(id(names))
 
 
 def refresh() -> bool:

@@ -1,5 +1,7 @@
 """Functions over names of libraries, builtins, a helper of a module and a method."""
 
+import collections
+import enum
 import math
 import operator
 
@@ -94,3 +96,28 @@ def of_hasattr(x):
 
 def of_getattr(x):
     return x * getattr(math, "added_later", 5.0)
+
+
+def of_counter(x):
+    return x + collections.Counter("hello").total()
+
+
+def of_inherited(x):
+    counts = collections.Counter("hello")
+    return x + len(list(counts.keys()))
+
+
+def of_indices(x):
+    total = 0
+    for i, j in np.ndindex(2, 3):
+        total += i * j
+    return x + total
+
+
+class Side(enum.Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
+def of_enum(x):
+    return x + Side(2).value

@@ -24,6 +24,10 @@ def mine(*args: Any, **kwargs: Any) -> float:
     return 42.0
 
 
+def failing(*args: Any, **kwargs: Any) -> None:
+    raise OSError("not available")
+
+
 MODULE = type("Other", (), {"solve": staticmethod(lambda a, b: b * 9)})
 CASES: dict[str, tuple[Any, Any]] = {
     "numpy": (s.of_ufunc, lambda: mock.patch("numpy.sin", mine)),
@@ -47,6 +51,11 @@ CASES: dict[str, tuple[Any, Any]] = {
     "reduction": (s.of_two, lambda: mock.patch("numpy.sum", mine)),
     "absent": (s.of_hasattr, lambda: mock.patch("numpy.added_later", 1, create=True)),
     "default": (s.of_getattr, lambda: mock.patch("math.added_later", 2.0, create=True)),
+    "a class's method": (s.of_counter, lambda: mock.patch("collections.Counter.total", mine)),
+    "constructor": (s.of_counter, lambda: mock.patch("collections.Counter.update", failing)),
+    "inherited": (s.of_inherited, lambda: mock.patch("collections.Counter.keys", lambda c: [1])),
+    "iterator": (s.of_indices, lambda: mock.patch("numpy.ndindex.__next__", failing)),
+    "metaclass": (s.of_enum, lambda: mock.patch("enum.EnumType.__call__", lambda c, v: c.LEFT)),
     "generator": (s.of_stream, lambda: mock.patch("numpy.random.default_rng", np.random.Generator)),
 }
 

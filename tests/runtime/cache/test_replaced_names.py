@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not supported(), reason="machine code is not loa
 #: Each function is called before, while, and after the name is replaced, or bound first, in a
 #: thread that is as it is, traced as by coverage, profiled, and with errors that raise.
 PROGRAM = """
-import builtins, contextlib, json, math, sys
+import builtins, collections, contextlib, json, math, sys
 from unittest import mock
 import numpy as np, scipy.special
 import tracejit
@@ -35,6 +35,8 @@ def special(x): return scipy.special.erf(x)
 def constant(x): return x * np.pi
 def asked(x): return x * 3 if hasattr(np, "my_patch") else x * 4
 def got(x): return x * getattr(np, "my_patch", 5.0)
+def counted(x): return x * collections.Counter("hello").total()
+def inherited(x): return x * len(list(collections.Counter("hello").keys()))
 
 CASES = [
     (ufunc, "numpy.tanh", np.cos),
@@ -46,6 +48,8 @@ CASES = [
     (constant, "numpy.pi", 3.0),
     (asked, "numpy.my_patch", 1.0),
     (got, "numpy.my_patch", 2.0),
+    (counted, "collections.Counter.total", lambda c: 7),
+    (inherited, "collections.Counter.keys", lambda c: [1, 2]),
 ]
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ from tracejit.frontend.tracing.pytree import (
     tuples_in,
 )
 from tracejit.frontend.tracing.tracer import Trace, Tracer, given_dtype, user_line
-from tracejit.library_names import NOTHING, note_name
+from tracejit.library_names import NOTHING, names_of, note_name
 from tracejit.methods import METHODS
 
 __all__ = [
@@ -100,6 +100,12 @@ __all__ = [
 ]
 
 _LIMIT = 4000
+#: The flag of classes that nothing can be bound in.
+_IMMUTABLE = 1 << 8
+#: What annotations call.
+_SUBSCRIPTED = "__class_getitem__"
+#: What methods are in a class's dict.
+_METHODS = (FunctionType, classmethod, staticmethod, property)
 
 
 def is_exempt_module(module: ModuleType) -> bool:
@@ -192,6 +198,26 @@ class Capture(Captured):
             self._bind(namespace, name, value)
         elif not any(d is namespace and n == name for d, n, _ in self.names):
             self.names.append((namespace, name, value))
+
+    def library_methods(self, cls: type) -> None:
+        """Note what a library's class holds: the compiler does what its own methods do.
+
+        Raises TraceError where it holds another method.
+        """
+        for name in dir(cls):
+            if class_lookup(cls, name) is class_lookup(object, name) or name == _SUBSCRIPTED:
+                continue
+            for base in cls.__mro__:
+                if base.__flags__ & _IMMUTABLE:
+                    break
+                held = vars(base).get(name, MISSING)
+                if callable(held) or isinstance(held, _METHODS):
+                    _require_own_method(base, name, held)
+                elif held is not MISSING:
+                    break
+                self.library_name(names_of(base), name, held)
+                if held is not MISSING:
+                    break
 
     def _bind(self, namespace: dict[str, Any], name: str, value: Any) -> None:
         entry = (namespace, name, value)
@@ -719,6 +745,16 @@ class Capture(Captured):
         self.arguments.clear()
         self._order.clear()
         del self.make_leaf, self.grown_list, self.trace
+
+
+def _require_own_method(cls: type, name: str, held: Any) -> None:
+    """Raise TraceError where a class holds, under a name, what its own module has not defined."""
+    f = held.fget if isinstance(held, property) else getattr(held, "__func__", held)
+    defined_in = getattr(f, "__module__", None) or ""
+    same_library = defined_in.partition(".")[0] == cls.__module__.partition(".")[0]
+    is_own = same_library and getattr(f, "__qualname__", "").startswith(f"{cls.__qualname__}.")
+    if not is_own:
+        raise TraceError("TJ002", f"{cls.__name__}.{name}", user_line())
 
 
 def _contents_of_cell(cell: CellType) -> Any:

@@ -350,6 +350,7 @@ def _call_class(
         cls = range
     handler = CALLS.get(cls)
     if handler is not None:
+        interpreter.capture.library_methods(cls)
         return handler(interpreter, *_iterables(interpreter, cls, args), **kwargs)
     if issubclass(cls, (np.bool_, np.number)):
         if np.dtype(cls).char in "qQ" and np.dtype(cls).name in ("int64", "uint64"):

@@ -330,7 +330,7 @@ class TraceInterpreter(_Control):
         if isinstance(x, TracedArray):
             return positions.walk(self, x)
         if isinstance(x, enum.EnumMeta):
-            checks.require_plain_enum(x, "__iter__")
+            checks.require_plain_enum(self.capture, x, "__iter__")
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
@@ -617,7 +617,7 @@ class TraceInterpreter(_Control):
             checks.require_index(key)
             return self.fresh(SUBSCRIPTS[cls](x, key))
         if isinstance(x, enum.EnumMeta):
-            checks.require_plain_enum(x, "__getitem__")
+            checks.require_plain_enum(self.capture, x, "__getitem__")
             return self.capture.object_source(x[key], str(key)).value
         method = objects.special(self, x, "__getitem__")
         if method is None:

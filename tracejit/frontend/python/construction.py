@@ -29,7 +29,7 @@ def construct(
     """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
     if isinstance(cls, enum.EnumMeta):
         require_plain([*args, kwargs], "an enum's value")
-        require_plain_enum(cls, "__call__")
+        require_plain_enum(interpreter.capture, cls, "__call__")
         members: dict[Any, Any] = cls._value2member_map_
         if len(args) != 1 or kwargs or not (_is_hashable(args[0]) and args[0] in members):
             # What makes a member of a value that no member has may be code of the program.

@@ -71,6 +71,7 @@ def generator_context(
     source = interpreter.capture.source_of(f)
     if source is None:
         raise TraceError("TJ006", f"the function {f.__qualname__}", user_line())
+    interpreter.capture.library_methods(contextlib._GeneratorContextManager)
     inner = interpreter.capture.attribute(source, "__wrapped__", f.__wrapped__)
     made = interpreter.call(inner, *args, **kwargs)
     if not isinstance(made, GeneratorCall):

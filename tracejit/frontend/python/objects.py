@@ -211,7 +211,7 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     if name in DESCRIPTIVE:
         return getattr(cls, name)
     if isinstance(cls, enum.EnumMeta):
-        require_plain_enum(cls, "__getattribute__")
+        require_plain_enum(interpreter.capture, cls, "__getattribute__")
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
         return interpreter.capture.object_source(cls[name], name).value
     if cls.__module__ == "builtins" or issubclass(cls, np.generic):

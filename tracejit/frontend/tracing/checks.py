@@ -198,8 +198,9 @@ def plain_key(k: Any) -> Any:
     return k
 
 
-def require_plain_enum(cls: enum.EnumMeta, name: str) -> None:
+def require_plain_enum(capture: Any, cls: enum.EnumMeta, name: str) -> None:
     """Raise TraceError where the metaclass of an enum is the program's and has a method `name`."""
+    capture.library_methods(enum.EnumMeta)
     if getattr(type(cls), name) is not getattr(enum.EnumMeta, name):
         raise TraceError("TJ008", f"{type(cls).__name__}.{name}", user_line())
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.library_names import class_of
 from tracejit.link.addresses import Address, Recipe, This
 from tracejit.link.constants import is_versioned, recipe_of
 from tracejit.link.digests import code_digest
@@ -117,10 +118,13 @@ class Describer:
         return None if told is None else ("recipe", later.__module__, "later", told)
 
     def namespace(self, x: dict[str, Any]) -> Description:
-        """A description of a module's dict. Raises Undescribed."""
+        """A description of the dict of a module or of a library's class. Raises Undescribed."""
         for k, f in enumerate(self.roots):
             if x is f.__globals__:
                 return ("globals", ("root", k))
+        cls = class_of(x)
+        if cls is not None:
+            return ("names", self.object(cls))
         name = x.get("__name__")
         module = sys.modules.get(name) if isinstance(name, str) else None
         if module is None or vars(module) is not x:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from tracejit.library_names import names_of
 from tracejit.link.addresses import Recipe, resolve
 from tracejit.link.constants import is_versioned
 from tracejit.link.digests import code_digest
@@ -198,6 +199,9 @@ class Finder:
 
     def _cell(self, function: Description, k: int) -> Any:
         return (self.object(function).__closure__ or ())[k]
+
+    def _names(self, described: Description) -> Any:
+        return names_of(self.object(described))
 
     def _namespace(self, name: str) -> Any:
         return vars(self._module(name))
