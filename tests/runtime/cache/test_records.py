@@ -27,7 +27,7 @@ from tracejit.ir.polynomials import key_of, symbol
 from tracejit.link.addresses import Address, Recipe, address_of
 from tracejit.link.places import Word
 from tracejit.runtime.cache import files, record
-from tracejit.runtime.cache.records import CLASSES, ENTRY_SCHEMA, is_valid, restored, to_plain
+from tracejit.runtime.cache.records import CLASSES, ENTRY_SCHEMA, FORM, is_valid, restored, to_plain
 from tracejit.runtime.report.report import Compile, Line
 
 WHERE = Where("f.py", 3, "f", 4, 9, "cpu")
@@ -235,7 +235,7 @@ def test_files_of_another_form_are_a_miss(tmp_path: Path, monkeypatch: pytest.Mo
     path, _ = written(tmp_path, monkeypatch)
     data = path.read_bytes()
     head = data.index(b"\n")
-    for form in (b"1", b"3", b"10", b"", b"x"):
+    for form in (b"1", b"%d" % (FORM - 1), b"%d" % (FORM + 1), b"10", b"", b"x"):
         path.write_bytes(data[: head - 1] + form + data[head:])
         assert files.read(str(path)) is None
         assert is_miss()

@@ -149,7 +149,8 @@ class Captured:
 
     def is_given_twice(self, call: Call) -> bool:
         """Whether the call holds one object in two places that the trace takes for two."""
-        if not self.steps or not isinstance(self.steps[-1].check, Distinct):
+        checks = [step.check for step in self.steps if isinstance(step.check, Distinct)]
+        if not checks:
             return False
         values: list[Any] = [call]
         for parent, read, _, _ in self.steps:
@@ -157,7 +158,7 @@ class Captured:
                 values.append(read(values[parent]))
             except Exception:
                 return False
-        return not self.steps[-1].check(None, values)
+        return not all(check(None, values) for check in checks)
 
     def moved(self, call: Call) -> Iterator[str]:
         """The labels of numbers that the trace took as they were, and that are others now.

@@ -88,11 +88,19 @@ from tracejit.frontend.tracing.pytree import (
     same_object,
     tuples_in,
 )
-from tracejit.frontend.tracing.tracer import Trace, Tracer, given_dtype, user_line
+from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.tracer import (
+    Trace,
+    TracedArray,
+    Tracer,
+    given_dtype,
+    user_line,
+)
 from tracejit.library_names import NOTHING, names_of, note_name
 from tracejit.methods import METHODS
 
 __all__ = [
+    "IMMUTABLE",
     "MISSING",
     "Capture",
     "class_lookup",
@@ -101,7 +109,7 @@ __all__ = [
 
 _LIMIT = 4000
 #: The flag of classes that nothing can be bound in.
-_IMMUTABLE = 1 << 8
+IMMUTABLE = 1 << 8
 #: What annotations call.
 _SUBSCRIPTED = "__class_getitem__"
 #: What methods are in a class's dict.
@@ -164,6 +172,10 @@ class Capture(Captured):
         self.functions = FunctionsByCode(self)
         #: The number of a leaf of the call, by the source that it is.
         self._leaves: dict[Source, int] = {}
+        #: id of the stand-in of an array from outside -> gives its source.
+        self._arrays: dict[int, Callable[[], Source]] = {}
+        #: Those that must not be one.
+        self._apart: list[Source] = []
         self._leaf_count = 0
         #: id -> (object, trace) of what was made inside the trace.
         self.created: dict[int, tuple[Any, Trace]] = {}
@@ -208,7 +220,7 @@ class Capture(Captured):
             if class_lookup(cls, name) is class_lookup(object, name) or name == _SUBSCRIPTED:
                 continue
             for base in cls.__mro__:
-                if base.__flags__ & _IMMUTABLE:
+                if base.__flags__ & IMMUTABLE:
                     break
                 held = vars(base).get(name, MISSING)
                 if callable(held) or isinstance(held, _METHODS):
@@ -335,6 +347,32 @@ class Capture(Captured):
         a keyword-only argument."""
         label = f" (the default of {name})"
         return self.reach(self.step(source, ("default", key), DefaultRead(key), label, value))
+
+    def guard_class_attribute(self, cls: type, name: str) -> None:
+        """The condition that a class still finds, under `name`, the same or nothing.
+
+        A constant may become another one of its class, which is no method either.
+        """
+        source = self.class_attribute(cls, name)
+        if source is None:
+            self.guard_class_lacks(cls, name)
+        elif not is_constant(source.value):
+            self.guard_identity(source)
+        elif source.check is None:
+            source.check = OfClass(type(source.value))
+
+    def guard_methods(self, x: Any, *names: str) -> None:
+        """The condition that an object's class still finds the same, or nothing, under names."""
+        cls = x.cls if isinstance(x, TracedError) else type(x)
+        if cls.__flags__ & IMMUTABLE or isinstance(x, (Tracer, type)) or is_constant(x):
+            return
+        source = self.instance_source(x)
+        if source is not None:
+            self.guard_type(source, cls)
+        for name in names:
+            if isinstance(x, TracedError) and x.has_own(name):
+                raise TraceError("TJ024", f"{cls.__name__}.{name}", user_line())
+            self.guard_class_attribute(cls, name)
 
     def guard_class_lacks(self, cls: type, name: str) -> None:
         """The condition that neither a class nor its bases hold anything under `name`."""
@@ -509,14 +547,19 @@ class Capture(Captured):
 
     # The arguments -------------------------------------------------------------------------------
 
-    def add_leaves(self, leaves: Sequence[Any], names: Sequence[str]) -> None:
-        """Note the instances among the leaves of the arguments."""
+    def add_leaves(
+        self, leaves: Sequence[Any], names: Sequence[str], tracers: Sequence[Any]
+    ) -> None:
+        """Note the instances and the arrays among the leaves of the arguments."""
         self._leaf_count = len(leaves)
         for k, (x, name) in enumerate(zip(leaves, names, strict=True)):
+            find = functools.partial(self._source, ("leaf", k), None, LeafRead(k), name, x)
             if is_placed(x):
-                source = self._source(("leaf", k), None, LeafRead(k), name, x)
+                source = find()
                 self._leaves[source] = k
                 self.reach(source)
+            elif isinstance(tracers[k], TracedArray):
+                self._arrays[id(tracers[k])] = find
 
     def add_containers(self, x: Any, path: tuple[tuple[bool, Any], ...] = ()) -> None:
         """Note where in the arguments the originals of containers are, which `x` stands for."""
@@ -555,6 +598,12 @@ class Capture(Captured):
             if found is not None and not isinstance(found, Source):
                 self._places[id(x)] = found()
             self.tells_apart |= found is not None or id(x) in self.objects and is_placed(x)
+
+    def tell_arrays_apart(self, arrays: Sequence[Any]) -> None:
+        """Note that code which is not traced is given arrays, and may ask whether two are one."""
+        found = [self._arrays[id(x)]() for x in arrays if id(x) in self._arrays]
+        if len(found) > 1:
+            self._apart += [source for source in found if source not in self._apart]
 
     def place_of(self, x: Any) -> int | None:
         """The number of the leaf that is an instance or container from outside.
@@ -600,7 +649,10 @@ class Capture(Captured):
                 return self.reach(first)
         source.check = OfClass(cls)
         self.inputs.append(source)
-        return self.make_leaf(value if like is None else like, _identifier(source.label))
+        made = self.make_leaf(value if like is None else like, _identifier(source.label))
+        if isinstance(made, TracedArray):
+            self._arrays[id(made)] = lambda: source
+        return made
 
     def _same(self, source: Source, first: Source) -> None:
         index = first.index
@@ -722,9 +774,12 @@ class Capture(Captured):
             # What is in two places of the arguments is not compiled at all.
             for key, place in list(self._places.items()):
                 self._places[key] = place if isinstance(place, Source) else place()
-        if self.tells_apart and len(self.by_place) > 1:
-            apart = self._source(("distinct",), None, _nothing, "an object given twice", None)
-            apart.check = Distinct([source.index for source in self.by_place])
+        places = self.by_place if self.tells_apart else []
+        for sources in (places, self._apart):
+            if len(sources) > 1:
+                label = "an object given twice"
+                apart = self._source(("distinct", id(sources)), None, _nothing, label, None)
+                apart.check = Distinct([source.index for source in sources])
         self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
         with_code = {id(get()) for get, _ in self.codes}
         if all(isinstance(s.read, ObjectRead) and id(s.value) in with_code for s in self._order):
@@ -735,6 +790,8 @@ class Capture(Captured):
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
         self.by_place.clear()
+        self._arrays.clear()
+        self._apart.clear()
         self._tuples.clear()
         self.keys.clear()
         self.pools.clear()

@@ -101,7 +101,7 @@ def trace_function(
     try:
         names = leaf_names(tree, parameters)
         tracers = list(map(make_leaf, leaves, names))
-        capture.add_leaves(leaves, names)
+        capture.add_leaves(leaves, names, tracers)
         capture.grown_list = partial(grown_list, interpreter)
         args, kwargs = unflatten(
             tree, tracers, capture.add_rebuilt, capture.add_argument, capture.packed_list

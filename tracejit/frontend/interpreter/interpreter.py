@@ -269,13 +269,11 @@ class TraceInterpreter(_Control):
             if class_lookup(cls, name) is not MISSING and not isinstance(x, enum.EnumMeta):
                 raise TraceError("TJ008", f"a condition on a {cls.__name__}", user_line())
             owner = self.capture.source_of(x)
-            if owner is not None:
+            if not isinstance(x, type):
+                self.capture.guard_methods(x, name)
+            elif owner is not None:
                 self.capture.guard_type(owner, type(x))
-                if isinstance(x, type):
-                    self.capture.guard_absent(owner, name)
-                else:
-                    # Python asks the class alone.
-                    self.capture.guard_class_lacks(cls, name)
+                self.capture.guard_absent(owner, name)
         return x
 
     def known(self, x: Any) -> None:
@@ -393,7 +391,7 @@ class TraceInterpreter(_Control):
         """`k`, which Python is about to hash and compare."""
         if isinstance(k, TracedText):
             k = k.known("a key")
-        checks.require_key(k)
+        checks.require_key(self.capture, k)
         given, k = k, checks.plain_key(k)
         if k is not given and isinstance(k, tuple):
             self.aliases.follow_one(k, given, "plain")

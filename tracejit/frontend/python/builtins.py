@@ -23,7 +23,7 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import class_lookup
+from tracejit.frontend.capture.reads import MISSING, class_lookup
 from tracejit.frontend.containers import grown_lists
 from tracejit.frontend.containers.bisections import BISECT_CALLS
 from tracejit.frontend.containers.counters import COUNTER_CALLS
@@ -93,7 +93,10 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
         return len(x)
     if isinstance(x, Items) and not x.once or isinstance(x, TracedFlat):
         return x.length
-    return interpreter.call(interpreter.attribute(x, "__len__"))
+    method = None if isinstance(x, type) else special(interpreter, x, "__len__")
+    if method is None and class_lookup(class_of(x), "__len__") is MISSING:
+        raise TypeError(f"object of type '{class_of(x).__name__}' has no len()")
+    return interpreter.call(method or interpreter.attribute(x, "__len__"))
 
 
 # Iteration ---------------------------------------------------------------------------------------
@@ -383,6 +386,7 @@ def _delattr(interpreter: Interpreter, x: Any, name: str) -> None:
 
 
 def _callable(interpreter: Interpreter, x: Any) -> bool:
+    interpreter.capture.guard_methods(x, "__call__")
     return not isinstance(x, (Tracer, SymInt)) and callable(x)
 
 

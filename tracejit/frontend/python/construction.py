@@ -49,6 +49,7 @@ def construct(
     init = class_lookup(cls, "__init__")
     new: Any = object.__new__(cls)
     interpreter.allocate(new)
+    interpreter.capture.guard_methods(new, "__new__", "__del__", "__init__")
     if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
         _fill(interpreter, new, args, kwargs)
     elif init is not MISSING and init is not object.__init__:
@@ -92,35 +93,35 @@ def _fill(
         if f.name in given:
             value = given[f.name]
         elif f.default_factory is not dataclasses.MISSING:
-            value = _default(interpreter, cls, f, "default_factory")
-            value = interpreter.call(value)
-        elif f.default is not dataclasses.MISSING:
-            if not f.init:
-                continue
-            value = _default(interpreter, cls, f, "default")
-        elif f.init:
-            raise TypeError(f"{cls.__name__}.__init__() missing argument: '{f.name}'")
-        else:
+            value = _default(interpreter, cls, f)
+        elif not f.init:
             continue
+        elif f.default is not dataclasses.MISSING:
+            value = _default(interpreter, cls, f)
+        else:
+            raise TypeError(f"{cls.__name__}.__init__() missing argument: '{f.name}'")
         object.__setattr__(new, f.name, value)
-    post = class_lookup(cls, "__post_init__")
-    if post is not MISSING:
+    if "__post_init__" in code.co_names:
+        post = class_lookup(cls, "__post_init__")
         interpreter.call(_bind(interpreter, cls, "__post_init__", post, new))
 
 
-def _default(interpreter: Interpreter, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
-    """A field's default, under the guard that the field keeps it."""
+def _default(interpreter: Interpreter, cls: Any, f: dataclasses.Field[Any]) -> Any:
+    """A field's default, where the generated `__init__` has it."""
     capture = interpreter.capture
-    owner = capture.object_source(cls, cls.__name__)
-    name, value = f.name, getattr(f, kind)
-    source = capture.step(
-        owner,
-        (kind, name),
-        lambda c: getattr(c.__dataclass_fields__[name], kind),
-        f".{name}",
-        value,
-    )
-    return capture.reach(source)
+    source = capture.class_attribute(cls, "__init__")
+    assert source is not None
+    init = source.value
+    if f.default is not dataclasses.MISSING:
+        key: int | str = f.name
+        if not f.kw_only:
+            key = init.__code__.co_varnames.index(f.name) - init.__code__.co_argcount
+        held = init.__kwdefaults__ if f.kw_only else init.__defaults__
+        return capture.default(source, key, f.name, held[key])
+    for cell, name in zip(init.__closure__ or (), init.__code__.co_freevars, strict=True):
+        if cell.cell_contents is f.default_factory:
+            return interpreter.call(capture.cell_value(cell, name))
+    raise TraceError("TJ006", f"the default of {cls.__name__}.{f.name}", user_line())
 
 
 def _is_hashable(x: Any) -> bool:

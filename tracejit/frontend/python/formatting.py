@@ -88,6 +88,10 @@ def formatted(
         return TracedText((("text", x.pieces, conversion, pieces_of(spec)),))
     if isinstance(x, (Tracer, SymInt)):
         return TracedText((("value", Operand(x), conversion, pieces_of(spec)),))
+    if conversion == "":
+        method = objects.special(interpreter, x, "__format__")
+        if method is not None:
+            return _checked(interpreter.call(method, spec), "__format__")
     if conversion in ("s", "r") or (conversion == "" and spec == ""):
         whole = to_text(interpreter, x, conversion or "s")
         return whole if spec == "" else formatted(interpreter, whole, "", spec)
@@ -97,10 +101,6 @@ def formatted(
         if conversion == "":
             raise TypeError(f"unsupported format string passed to {type(x).__name__}.__format__")
         raise TraceError("TJ021", f"ascii() of a {type(x).__name__}", user_line())
-    if conversion == "":
-        method = objects.special(interpreter, x, "__format__")
-        if method is not None:
-            return _checked(interpreter.call(method, spec), "__format__")
     require_plain(x, "text")
     return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
 
@@ -160,6 +160,7 @@ def to_text(interpreter: Interpreter, x: Any, conversion: str = "s") -> TextLike
 
 def _of_error(interpreter: Interpreter, x: TracedError, conversion: str) -> TextLike:
     """The text of an exception that is made of its arguments alone."""
+    interpreter.capture.guard_methods(x, "__str__", "__repr__")
     shows = {BaseException.__str__: "s", KeyError.__str__: "r"}.get(x.cls.__str__)
     if not x.is_plain or x.cls.__repr__ is not BaseException.__repr__ or shows is None:
         raise TraceError("TJ024", f"the text of a {x.cls.__name__}", user_line())
@@ -193,6 +194,7 @@ def _shown_fields(cls: Any) -> list[str]:
 def _own_text(interpreter: Interpreter, x: Any, names: tuple[str, ...]) -> TextLike | None:
     """What a method of the program's own classes gives; None where they have none."""
     for name in names:
+        interpreter.capture.guard_methods(x, name)
         method = class_lookup(type(x), name)
         if method is MISSING or isinstance(method, _OF_PYTHON):
             continue

@@ -26,7 +26,12 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.capture.values import MISSING, class_lookup, is_exempt_module
+from tracejit.frontend.capture.values import (
+    IMMUTABLE,
+    MISSING,
+    class_lookup,
+    is_exempt_module,
+)
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.python.array_methods import array_method
 from tracejit.frontend.python.function_attributes import (
@@ -209,7 +214,11 @@ def _refuse(x: Any, name: str) -> Any:
 
 def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     if name in DESCRIPTIVE:
-        return getattr(cls, name)
+        value = getattr(cls, name)
+        if cls.__flags__ & IMMUTABLE:
+            return value
+        source = interpreter.capture.object_source(cls, cls.__name__)
+        return interpreter.capture.attribute(source, name, value)
     if isinstance(cls, enum.EnumMeta):
         require_plain_enum(interpreter.capture, cls, "__getattribute__")
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
@@ -226,7 +235,7 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     if found is MISSING:
         if hasattr(cls, name):
             _refuse(cls, name)
-        interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
+        interpreter.capture.guard_class_lacks(cls, name)
         return getattr(cls, name)
     return _bind(interpreter, cls, name, found, None)
 
@@ -335,6 +344,8 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     source = _known(interpreter, x, name)
     if source is not None:
         capture.guard_type(source, cls)
+    elif not (is_namedtuple(cls) and name in cls._fields):
+        capture.guard_methods(x, "__getattribute__", "__getattr__", name)
     if name == "__class__":
         return cls
     if isinstance(x, enum.Enum) and source is not None and name in ("name", "value"):
@@ -354,6 +365,8 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
             return stored
     if isinstance(found, MemberDescriptorType) or is_own:
         if not is_own or not _is_data_descriptor(found):
+            if source is not None and not hasattr(x, name):
+                capture.guard_absent(source, name)
             value = getattr(x, name)
             return value if source is None else capture.attribute(source, name, value)
         _refuse(x, name)
@@ -363,17 +376,18 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         if hasattr(x, name):
             _refuse(x, name)
         if source is not None:
-            capture.guard_absent(source, name)
+            capture.guard_own_lacks(source, name)
         if id(x) in interpreter.boxes:
             raise NameError(f"cannot access free variable '{name}' where it is not associated")
-        _guard_no_class_attribute(interpreter, cls, name)
+        capture.guard_methods(x, "__getattribute__", "__getattr__", name)
         raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     if isinstance(found, functools.cached_property):
         return _cached_property(interpreter, x, name, found, source)
     if source is not None and isinstance(found, FunctionType):
         capture.guard_method(source, name, found)
-    elif source is not None and not isinstance(found, (staticmethod, classmethod)):
+    elif source is not None:
         capture.guard_own_lacks(source, name)
+        capture.guard_methods(x, "__getattribute__")
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
     return _bind(interpreter, cls, name, found, x)
@@ -386,10 +400,6 @@ def _stored_attribute(x: Any, name: str, found: Any, value: Any) -> Any:
     if found is not MISSING and not isinstance(found, MemberDescriptorType):
         _refuse(x, name)
     raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
-
-
-def _guard_no_class_attribute(interpreter: Interpreter, cls: type, name: str) -> None:
-    interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
 
 
 def _is_data_descriptor(found: Any) -> bool:
@@ -420,6 +430,7 @@ def special(interpreter: Interpreter, x: Any, name: str) -> Any:
     if isinstance(x, (Tracer, type)):
         return None
     if not (isinstance(found, FunctionType) or _is_of_compiler(found)):
+        interpreter.capture.guard_methods(x, name)
         return None
     source = _known(interpreter, x, name)
     if source is not None:
@@ -469,12 +480,15 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
         interpreter.call(_inner_function(interpreter, setter, "fset", found.fset), x, value)
         return
     _require_plain_store(x, name)
+    interpreter.capture.guard_methods(x, "__setattr__", "__delattr__", name)
     if source is None:
         setattr(x, name, value)
         return
     if _is_frozen(cls):
         raise TraceError("TJ008", f"an assignment to {cls.__name__}.{name}", user_line())
-    _guard_plain_store(interpreter, cls, name)
+    if not hasattr(x, "__dict__") and not isinstance(found, MemberDescriptorType):
+        # Raises AttributeError as `x` does.
+        setattr(object.__new__(cls), name, value)
     interpreter.state.set_attribute(interpreter, x, source, name, value)
 
 
@@ -482,17 +496,6 @@ def _outside(interpreter: Interpreter, x: Any) -> Source | None:
     """The source of an instance from outside; None for any other object."""
     found: Source | None = interpreter.capture.instance_source(x)
     return found
-
-
-def _guard_plain_store(interpreter: Interpreter, cls: type, name: str) -> None:
-    """The condition that a class still stores attributes of this name plainly."""
-    capture = interpreter.capture
-    for looked_up in ("__setattr__", "__delattr__", name):
-        source = capture.class_attribute(cls, looked_up)
-        if source is not None:
-            capture.guard_identity(source)
-        else:
-            capture.guard_class_lacks(cls, looked_up)
 
 
 def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
@@ -552,11 +555,11 @@ def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
     cls = type(x)
     if isinstance(class_lookup(cls, name), property) or not is_default(cls, "__delattr__"):
         raise TraceError("TJ008", f"del of {cls.__name__}.{name}", user_line())
+    interpreter.capture.guard_methods(x, "__setattr__", "__delattr__", name)
     if source is None:
         delattr(x, name)
         return
     _object_attribute(interpreter, x, name)
-    _guard_plain_store(interpreter, cls, name)
     interpreter.state.set_attribute(interpreter, x, source, name, UNBOUND)
 
 

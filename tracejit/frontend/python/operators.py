@@ -45,8 +45,12 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar
+from tracejit.methods import METHODS
 
 __all__ = ["binary", "compare", "holds_item", "in_place", "unary"]
+
+#: Classes of whose equal objects there may be one or several.
+_COPIED = frozenset({int, float, complex, str, bytes, range, slice})
 
 #: Equal numbers of these classes and of others have different hashes.
 _UNLIKE_HASHES = (np.float16, np.float32, np.complex64)
@@ -270,8 +274,10 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         interpreter.known(b)
         return getattr(operator, op)(a, b)
     if op in ("eq", "ne") and (_compares_by_identity(a) or _compares_by_identity(b)):
-        if _knows(a) and _knows(b):
+        if _knows(a, op) and _knows(b, op):
             interpreter.capture.tell_apart(a, b)
+            for x in (a, b):
+                interpreter.capture.guard_methods(x, "__eq__", f"__{op}__")
             return (a is b) is (op == "eq") if type(a) is type(b) else op == "ne"
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
@@ -303,13 +309,13 @@ def _compares_by_identity(x: Any) -> bool:
     return is_opaque(x) or is_default(type(x), "__eq__")
 
 
-def _knows(x: Any) -> bool:
-    """Whether `x` leaves equality with an object of another kind to identity."""
+def _knows(x: Any, op: str) -> bool:
+    """Whether `x` leaves "eq" or "ne" with an object of another kind to identity."""
     if is_constant(x) or isinstance(x, type):
         return not isinstance(x, np.dtype)
     if isinstance(x, enum.Enum) and isinstance(x, (*NUMBERS, str)):
         return False
-    return is_default(type(x), "__eq__")
+    return is_default(type(x), "__eq__") and is_default(type(x), f"__{op}__")
 
 
 def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
@@ -331,6 +337,7 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
             ):
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
+    _require_identity(a, b)
     if a is not b:
         if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
             raise TraceError("TJ024", "the identity of exceptions", user_line())
@@ -342,6 +349,20 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
         interpreter.capture.tell_apart(a, b)
     return a is b
+
+
+def _require_identity(a: Any, b: Any) -> None:
+    """Raise TraceError where equal objects may be one at a call, and two at another one."""
+    cls = type(a)
+    if cls is not type(b):
+        return
+    if cls in METHODS and a.__func__ is b.__func__:
+        raise TraceError("TJ001", "the identity of bound methods", user_line())
+    is_number = issubclass(cls, np.generic) and cls is not np.bool_
+    if cls is int and -5 <= a <= 256:
+        return
+    if (cls in _COPIED or is_number) and repr(a) == repr(b):
+        raise TraceError("TJ001", f"the identity of two equal {cls.__name__}s", user_line())
 
 
 def _are_apart(a: Any, b: Any) -> bool:
@@ -380,7 +401,7 @@ def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     if cls in (set, frozenset, *VIEWS):
         interpreter.known(container)
     if cls in (dict, set, frozenset):
-        require_key(item)
+        require_key(interpreter.capture, item)
         return item in container
     if cls in (list, tuple, range, str, bytes, *VIEWS) or is_namedtuple(cls):
         if not is_opaque(item):

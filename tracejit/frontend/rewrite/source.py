@@ -10,12 +10,14 @@ import __future__
 
 import ast
 import linecache
+import os
 import site
 import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import machinery
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -67,23 +69,48 @@ _PROGRAMS = tuple(
 )
 
 
+#: Packages written in Python alone that call others in C.
+_LIBRARIES = frozenset({"cupy", "cupyx", "jax", "llvmlite", "numba", "numpy", "scipy", "torch"})
+
+
 @lru_cache(maxsize=4096)
 def is_library_file(name: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to the compiler itself."""
+    """Whether a file belongs to Python, to a library with code in C or to the compiler itself.
+
+    What is installed and written in Python alone is followed as the program is.
+    """
     if name.startswith("<frozen"):
         return True
-    if any(Path(name).is_relative_to(root) for root in _PROGRAMS):
+    path = Path(name)
+    if any(path.is_relative_to(root) for root in _PROGRAMS):
         return False
+    if path.is_relative_to(PACKAGE):
+        return True
+    for top in _LIBRARIES:
+        # Wherever a library is installed.
+        file = getattr(sys.modules.get(top), "__file__", None)
+        if file and path.is_relative_to(Path(file).parent):
+            return True
     import sysconfig
 
     paths = sysconfig.get_paths()
-    roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
-    roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]
-    return any(Path(name).is_relative_to(root) for root in roots)
+    installed = {paths["purelib"], paths["platlib"], *site.getsitepackages()}
+    for folder in map(Path, [*installed, site.getusersitepackages()]):
+        if path.is_relative_to(folder):
+            package = folder / path.relative_to(folder).parts[0]
+            return package.name in _LIBRARIES or _has_extensions(package)
+    return any(path.is_relative_to(paths[k]) for k in ("stdlib", "platstdlib"))
+
+
+@lru_cache(maxsize=256)
+def _has_extensions(package: Path) -> bool:
+    """Whether there are modules in C in a folder."""
+    suffixes = tuple(machinery.EXTENSION_SUFFIXES)
+    return any(name.endswith(suffixes) for _, _, names in os.walk(package) for name in names)
 
 
 def is_library_module(name: str) -> bool:
-    """Whether a module with a file belongs to Python, to an installed package or to the compiler.
+    """Whether a module with a file belongs to Python, to a library or to the compiler.
 
     A tool such as `python -m cProfile` is the file of `__main__` while it runs a program there.
     """

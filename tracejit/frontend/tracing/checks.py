@@ -172,7 +172,7 @@ def require_index(key: Any) -> None:
         require_known(key, "an index")
 
 
-def require_key(k: Any) -> None:
+def require_key(capture: Any, k: Any) -> None:
     """Raise TraceError unless `k` hashes and compares without code of the program."""
     if isinstance(k, Tracer):
         raise TraceError("TJ001", "a key", user_line())
@@ -180,11 +180,12 @@ def require_key(k: Any) -> None:
         raise TraceError("TJ008", f"a key of class {class_of(k).__name__}", user_line())
     if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
         for part in k:
-            require_key(part)
+            require_key(capture, part)
     elif not (is_constant(k) or isinstance(k, (SymInt, np.generic)) or is_opaque(k)):
         cls = type(k)
         if not (is_default(cls, "__hash__") and is_default(cls, "__eq__")):
             raise TraceError("TJ008", f"a key of class {cls.__name__}", user_line())
+        capture.guard_methods(k, "__hash__", "__eq__")
 
 
 def plain_key(k: Any) -> Any:

@@ -35,15 +35,16 @@ class TracedError:
     @property
     def is_made_by_code(self) -> bool:
         """Whether code of the program runs when it is made."""
-        return self._has_own("__init__", "__new__")
+        return self.has_own("__init__", "__new__")
 
     @property
     def is_plain(self) -> bool:
         """Whether what it holds and shows is that of Python's own exceptions, and known."""
         own = ("__init__", "__new__", "__str__", "__repr__", "__getattribute__", "__getattr__")
-        return self.is_exact and not self.kwargs and not self._has_own(*own)
+        return self.is_exact and not self.kwargs and not self.has_own(*own)
 
-    def _has_own(self, *names: str) -> bool:
+    def has_own(self, *names: str) -> bool:
+        """Whether a class that is not Python's own holds one of the names."""
         own = [c for c in self.cls.__mro__ if c.__module__ != "builtins"]
         return any(name in vars(c) for c in own for name in names)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,8 @@ class Describer:
         self._functions: list[tuple[Description, FunctionType]] = [
             (("root", k), f) for k, f in enumerate(roots)
         ]
+        #: id -> (cell or dict of globals, description), of those that have been described.
+        self._places: dict[int, tuple[Any, Description]] = {}
 
     def address(self, name: str, address: int) -> Description:
         """What an address is that the code is linked with. Raises Undescribed."""
@@ -96,8 +98,26 @@ class Describer:
             return ("word", self.object(watched))
         return self._called_later(of.what) or self.object(of.what)
 
+    def relations(self) -> Iterator[tuple[Description, int | None, Description]]:
+        """Which cells, and which globals (None), functions have that are described otherwise.
+
+        What was one place for two functions has to be one wherever the code is loaded.
+        """
+        for described, f in list(self._functions):
+            for k, place in [(None, f.__globals__), *enumerate(f.__closure__ or ())]:
+                known = self._places.get(id(place))
+                own = ("globals", described) if k is None else ("cell", described, k)
+                if known is not None and known[1] != own:
+                    yield described, k, known[1]
+
     def object(self, x: Any) -> Description:
         """A description of an object. Raises Undescribed."""
+        found = self._object(x)
+        if isinstance(x, (CellType, dict)):
+            self._places[id(x)] = x, found
+        return found
+
+    def _object(self, x: Any) -> Description:
         found = self._of_roots(x) or self._chain.get(id(x)) or self._of_modules(x)
         if found is None:
             recipe = recipe_of(x)
@@ -119,6 +139,11 @@ class Describer:
 
     def namespace(self, x: dict[str, Any]) -> Description:
         """A description of the dict of a module or of a library's class. Raises Undescribed."""
+        found = self._namespace(x)
+        self._places[id(x)] = x, found
+        return found
+
+    def _namespace(self, x: dict[str, Any]) -> Description:
         for k, f in enumerate(self.roots):
             if x is f.__globals__:
                 return ("globals", ("root", k))
@@ -179,6 +204,8 @@ class Describer:
             return ("member", self.object(type(x)), x.name)
         if isinstance(x, (property, staticmethod, classmethod)):
             return self._descriptor(x)
+        if isinstance(x, MemberDescriptorType) and not is_versioned(x.__objclass__.__module__):
+            return ("held", self.object(x.__objclass__), x.__name__)
         if isinstance(x, type) and not is_versioned(x.__module__):
             path = tuple(x.__qualname__.split("."))
             if not any(c is x for c in found_by_name(x.__module__, path)):

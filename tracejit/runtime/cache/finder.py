@@ -29,6 +29,8 @@ from tracejit.runtime.entries.watch import watch
 __all__ = ["Description", "Finder", "contents_of", "found_by_name", "options_of", "plain"]
 
 Description = tuple[Any, ...]
+#: Descriptions of what is as good as anything equal.
+_BY_CONTENTS = frozenset({"recipe", "tuple", "bytes"})
 #: Machine code reads constants in vectors.
 _ALIGNMENT = 64
 
@@ -108,6 +110,8 @@ class Finder:
     def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
         self.roots, self.jitted = roots, jitted
         self._levels: list[_StandIn] = []
+        #: id -> what was found, by which description.
+        self._described: dict[int, tuple[Any, Description]] = {}
         #: What must live as long as the code.
         self.keep: list[Any] = [self._levels]
 
@@ -142,9 +146,23 @@ class Finder:
         return address
 
     def object(self, d: Description) -> Any:
-        """What is described. Raises LookupError where it is not here, or is something else."""
+        """What is described. Raises LookupError where it is not here, or is something else.
+
+        What were two objects must not be one.
+        """
         found = getattr(self, f"_{d[0].replace(' ', '_')}")(*d[1:])
+        if d[0] not in _BY_CONTENTS:
+            _, known = self._described.setdefault(id(found), (found, d))
+            if known != d:
+                raise LookupError(f"{d} and {known} are one object here")
         return found
+
+    def relate(self, function: Description, k: int | None, described: Description) -> None:
+        """Raise LookupError where a function has other globals (None), or another cell `k`."""
+        f = self.object(function)
+        place = f.__globals__ if k is None else (f.__closure__ or ())[k]
+        if place is not self.object(described):
+            raise LookupError(f"{f.__qualname__} has other names around it")
 
     def _recipe(self, *recipe: Any) -> Any:
         module, function, arguments = recipe

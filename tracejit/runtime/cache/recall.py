@@ -197,6 +197,8 @@ def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
     for kind, described, name, value in record["constants"]:
         _check_constant(finder.object(described), kind, name, finder.object(value))
     _check_places(finder, record["places"])
+    for relation in record["relations"]:
+        finder.relate(*relation)
     image = Image(*record["image"])
     library = load(image, finder.addresses(record["addresses"]))
     library.keep = finder.keep

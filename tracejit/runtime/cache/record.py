@@ -92,7 +92,7 @@ def _described(
     spec: EntrySpec = variant.call_spec
     traced = variant.traced
     addresses = [describer.address(name, bound[name]) for name in image.imports]
-    return {
+    described = {
         "entry": next(n for n in image.exports if f"{n}.next" in image.exports),
         "image": tuple(image),
         "addresses": addresses,
@@ -106,6 +106,7 @@ def _described(
         "constants": list(_constants(describer, spec)),
         "versions": _versions(addresses),
     }
+    return {**described, "relations": list(describer.relations())}
 
 
 def _binding(

@@ -26,7 +26,7 @@ __all__ = [
 Schema: TypeAlias = dict[str, tuple[type, ...]]
 
 #: The version of the form of records and of files. It changes with the schemas below.
-FORM = 2
+FORM = 3
 #: The records of entries, and of libraries.
 ENTRY_SCHEMA: Schema = {
     "entry": (str,),
@@ -35,6 +35,7 @@ ENTRY_SCHEMA: Schema = {
     "bindings": (list,),
     "names": (list,),
     "places": (list,),
+    "relations": (list,),
     "constants": (list,),
     "versions": (list,),
     "ranks": (tuple,),
