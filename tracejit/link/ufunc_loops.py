@@ -20,7 +20,12 @@ from tracejit.link.addresses import Address, Recipe
 __all__ = ["UFUNC_MODULES", "Loop", "loop_of"]
 
 #: Where ufuncs are to be found by their names.
-UFUNC_MODULES = ("numpy", "numpy.linalg._umath_linalg", "scipy.special")
+UFUNC_MODULES = (
+    "numpy",
+    "numpy.fft._pocketfft_umath",
+    "numpy.linalg._umath_linalg",
+    "scipy.special",
+)
 #: Where a ufunc keeps how many operands and results it has, and its tables of loops.
 _COUNTS, _FUNCTIONS, _DATA, _NTYPES, _TYPES = 16, 32, 40, 48, 64
 

@@ -222,11 +222,25 @@ def test_contents_that_mean_nothing_are_a_miss(
 ) -> None:
     """Values of the right types, under a right digest, as no version of the package writes them."""
     path, whole = written(tmp_path, monkeypatch)
-    empties: dict[type, Any] = {str: "x", tuple: (), list: [1, ("root", 99), ()], type(None): None}
-    for key in set(whole) - {"compile", "label", "signature", "versions", "ranks", "sizes"}:
+    empties: dict[type, Any] = {
+        str: "x",
+        tuple: (),
+        list: [1, ("root", 99), ()],
+        dict: {1: "x"},
+        type(None): None,
+    }
+    for key in set(whole) - {
+        "compile",
+        "label",
+        "signature",
+        "versions",
+        "ranks",
+        "sizes",
+        "floats",
+    }:
         files.write(str(path), {**whole, key: empties[type(whole[key])]})
         assert is_miss(), key
-    for key in ("compile", "ranks", "sizes"):
+    for key in ("compile", "ranks", "sizes", "floats"):
         files.write(str(path), {**whole, key: empties[type(whole[key])]})
         is_miss()
 

@@ -37,12 +37,33 @@ Read = Callable[[Any], Any]
 Check = Callable[[Any, Sequence[Any]], bool]
 
 
+class Floats:
+    """Python floats that traces of the same code have found, by the labels of sources.
+
+    Functions that are made of one code again and again, around other numbers, have it in common.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        #: Those that code can only take as constants.
+        self.constant: set[str] = set()
+
+    def varies(self, label: str, value: Any) -> bool:
+        """Whether another value than this one has been found. Notes it."""
+        if type(value) not in (float, complex) or label in self.constant:
+            return False
+        return repr(self.values.setdefault(label, value)) != repr(value)
+
+
 @dataclass
 class Learned:
     """What the traces of one function tell later ones, by the labels of sources."""
 
     #: Python numbers that have had several values.
     varying: set[str] = field(default_factory=set)
+    #: Those of functions with the same code, and which of them vary for that alone.
+    floats: Floats | None = None
+    elsewhere: set[str] = field(default_factory=set)
     #: Lists that are not only appended to.
     read_lists: set[str] = field(default_factory=set)
     #: Whether lists that a loop makes larger keep Python's own elements: they are shared.
@@ -159,6 +180,14 @@ class Captured:
             except Exception:
                 return False
         return not all(check(None, values) for check in checks)
+
+    def floats(self) -> dict[str, Any]:
+        """The floats that the trace took as they were, by label."""
+        return {
+            step.label: step.check.value
+            for step in self.steps
+            if isinstance(step.check, EqualTo) and type(step.check.value) in (float, complex)
+        }
 
     def moved(self, call: Call) -> Iterator[str]:
         """The labels of numbers that the trace took as they were, and that are others now.

@@ -423,7 +423,12 @@ class Capture(Captured):
         if isinstance(value, Tracer):
             raise TraceError("TJ014", source.label, user_line())
         if is_constant(value):
-            if source.label in self.learned.varying and is_number_by_value(value):
+            learned = self.learned
+            if source.label not in learned.varying and learned.floats is not None:
+                if learned.floats.varies(source.label, value):
+                    learned.elsewhere.add(source.label)
+                    learned.varying.add(source.label)
+            if source.label in learned.varying and is_number_by_value(value):
                 return self._input(source, value)
             source.check = EqualTo(value)
             return value
@@ -601,9 +606,10 @@ class Capture(Captured):
 
     def tell_arrays_apart(self, arrays: Sequence[Any]) -> None:
         """Note that code which is not traced is given arrays, and may ask whether two are one."""
-        found = [self._arrays[id(x)]() for x in arrays if id(x) in self._arrays]
+        found = {id(x) for x in arrays if id(x) in self._arrays}
         if len(found) > 1:
-            self._apart += [source for source in found if source not in self._apart]
+            sources = [self._arrays[key]() for key in found]
+            self._apart += [source for source in sources if source not in self._apart]
 
     def place_of(self, x: Any) -> int | None:
         """The number of the leaf that is an instance or container from outside.

@@ -67,7 +67,8 @@ def host_call(
     args, kwargs, back = as_loops_take(path, args, kwargs)
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
-        interpreter.capture.tell_arrays_apart(operands.arrays)
+        if not isinstance(here(), ConcreteTrace):
+            interpreter.capture.tell_arrays_apart(operands.arrays)
         return back(record(interpreter, attrs, operands, _harmless(path), refused.where))
 
 

@@ -4,6 +4,7 @@ another process.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -23,9 +24,9 @@ from tracejit.runtime.cache.finder import (
     Description,
     contents_of,
     found_by_name,
-    options_of,
     plain,
 )
+from tracejit.runtime.cache.paths import contents_digest, options_of, path_to
 from tracejit.runtime.entries.jit_type import JitBase
 
 __all__ = ["Describer", "Undescribed"]
@@ -152,9 +153,13 @@ class Describer:
             return ("names", self.object(cls))
         name = x.get("__name__")
         module = sys.modules.get(name) if isinstance(name, str) else None
-        if module is None or vars(module) is not x:
-            raise Undescribed(f"the globals of {name}")
-        return ("namespace", name)
+        if module is not None and vars(module) is x:
+            return ("namespace", name)
+        for name, module in list(sys.modules.items()):
+            for key, held in list(vars(module).items()) if is_versioned(name) else ():
+                if held is x:
+                    return ("dict", name, key)
+        raise Undescribed(f"the globals of {name}")
 
     def _of_roots(self, x: Any) -> Description | None:
         for described, f in self._functions:
@@ -200,6 +205,8 @@ class Describer:
             return self._function(x)
         if isinstance(x, JitBase):
             return self._jitted(x)
+        if isinstance(x, functools.partial) or hasattr(type(x), "traced_call"):
+            return self._held(x)
         if isinstance(x, Enum) and not is_versioned(type(x).__module__):
             return ("member", self.object(type(x)), x.name)
         if isinstance(x, (property, staticmethod, classmethod)):
@@ -216,12 +223,21 @@ class Describer:
     def _jitted(self, x: Any) -> Description | None:
         """A compiled function that a module or a class holds."""
         function = x.__tracejit__
-        if not isinstance(function, FunctionType):
-            return None
-        for module, path in self._names(function):
+        for module, path in self._names(function) if isinstance(function, FunctionType) else ():
             if any(y is x for y in found_by_name(module, path)):
                 return ("jitted", module, path, code_digest(function.__code__), options_of(x))
-        raise Undescribed(f"the function {function.__qualname__}, which its module does not hold")
+        found = self._held(x)
+        if found is None:
+            raise Undescribed(f"the function {x!r}, which its module does not hold")
+        return found
+
+    def _held(self, x: Any) -> Description | None:
+        """What a container, a class or an object holds that a root can see."""
+        for k, root in enumerate(self.roots):
+            path = path_to(x, root.__globals__)
+            if path is not None:
+                return ("at", ("globals", ("root", k)), path, contents_digest(x))
+        return None
 
     def _descriptor(self, x: Any) -> Description | None:
         """What a class holds, whose digest tells of it: found by the function inside."""
@@ -240,7 +256,7 @@ class Describer:
                 described = ("function", module, path, code_digest(x.__code__))
                 self._functions.append((described, x))
                 return described
-        enclosed = self._enclosed(x)
+        enclosed = self._enclosed(x) or self._held(x)
         if enclosed is None:
             raise Undescribed(f"the function {x.__qualname__}, which its module does not hold")
         self._functions.append((enclosed, x))
@@ -291,7 +307,10 @@ class Describer:
                 inner = plain(found)
                 if inner is x or getattr(inner, "__code__", None) is x:
                     return ("code by name", module, path, code_digest(x))
-        raise Undescribed(f"the code of {x.co_qualname}, which no module holds")
+        held = self._held(x)
+        if held is None:
+            raise Undescribed(f"the code of {x.co_qualname}, which no module holds")
+        return held
 
 
 def _path_to(x: CodeType, code: CodeType) -> tuple[int, ...] | None:

@@ -23,10 +23,11 @@ from tracejit.link.constants import is_versioned
 from tracejit.link.digests import code_digest
 from tracejit.link.finding import Kept
 from tracejit.runtime.cache.contents import class_digest
+from tracejit.runtime.cache.paths import contents_digest, follow, options_of
 from tracejit.runtime.entries.jit_type import JitBase
 from tracejit.runtime.entries.watch import watch
 
-__all__ = ["Description", "Finder", "contents_of", "found_by_name", "options_of", "plain"]
+__all__ = ["Description", "Finder", "contents_of", "found_by_name", "plain"]
 
 Description = tuple[Any, ...]
 #: Descriptions of what is as good as anything equal.
@@ -89,12 +90,6 @@ class _StandIn:
 
     def __init__(self, function: Any) -> None:
         self.function = function
-
-
-def options_of(x: Any) -> tuple[Any, ...]:
-    """What a compiled function was told that matters to code that calls it."""
-    options = x._options
-    return options.strict, options.bounds_check, options.threads, options.moves, options.devices
 
 
 def found_by_name(module: str, path: Sequence[str]) -> list[Any]:
@@ -218,11 +213,23 @@ class Finder:
     def _cell(self, function: Description, k: int) -> Any:
         return (self.object(function).__closure__ or ())[k]
 
+    def _at(self, place: Description, path: Sequence[tuple[str, Any]], digest: str) -> Any:
+        found = follow(self.object(place), path)
+        if contents_digest(found) != digest:
+            raise LookupError("what a container holds has other contents")
+        return found
+
     def _names(self, described: Description) -> Any:
         return names_of(self.object(described))
 
     def _namespace(self, name: str) -> Any:
         return vars(self._module(name))
+
+    def _dict(self, module: str, name: str) -> Any:
+        found = vars(self._module(module)).get(name)
+        if type(found) is not dict:
+            raise LookupError(f"{module} holds no dict {name}")
+        return found
 
     def _module(self, name: str) -> Any:
         found = sys.modules.get(name)

@@ -13,7 +13,7 @@ import numpy as np
 from tracejit.link.constants import recipe_of
 from tracejit.link.digests import code_digest, digest
 
-__all__ = ["Key", "NotCached", "call_kind", "key_of"]
+__all__ = ["Key", "NotCached", "call_kind", "key_of", "told_of"]
 
 
 class NotCached(Exception):
@@ -40,6 +40,11 @@ def key_of(function: Any, options: tuple[Any, ...]) -> Key:
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:80].strip("-.")
     whole = digest(repr((told, options)).encode())
     return Key(f"{readable}-{digest(label.encode())[:10]}", whole[:20], tuple(roots), label)
+
+
+def told_of(function: Any) -> Any:
+    """What a callable is made of: code, by digests, and constants. Raises NotCached."""
+    return _told(function, [])
 
 
 def _told(function: Any, roots: list[FunctionType]) -> Any:

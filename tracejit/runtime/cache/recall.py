@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Any
 
@@ -29,7 +29,15 @@ from tracejit.runtime.cache.records import ENTRY_SCHEMA, restored
 from tracejit.runtime.cache.settings import is_wanted, layers
 from tracejit.runtime.entries.chain import append_entry
 
-__all__ = ["Cached", "cached", "is_off", "recall", "recalled_compiles", "seen"]
+__all__ = [
+    "Cached",
+    "cached",
+    "floats_seen",
+    "is_off",
+    "recall",
+    "recalled_compiles",
+    "seen",
+]
 
 _LOCK = long_lock()
 _ABSENT = object()
@@ -153,12 +161,21 @@ def seen(jitted: Any) -> list[tuple[Any, Any]]:
     known = cached(jitted)
     if known.key is None or is_off():
         return []
-    found = []
-    for path in _records(known.key):
-        record = files.read(path, ENTRY_SCHEMA)
-        if record is not None:
-            found += [(record["ranks"], vector) for vector in record["sizes"]]
-    return found
+    return [(r["ranks"], vector) for r in _read(known.key) for vector in r["sizes"]]
+
+
+@never_fails(list[tuple[str, Any]])
+def floats_seen(jitted: Any) -> list[tuple[str, Any]]:
+    """(label, value) of floats that earlier processes have taken for constants."""
+    known = cached(jitted)
+    if known.key is None or is_off():
+        return []
+    return [item for r in _read(known.key) for item in r["floats"].items()]
+
+
+def _read(key: Key) -> Iterator[dict[str, Any]]:
+    records = (files.read(path, ENTRY_SCHEMA) for path in _records(key))
+    return (record for record in records if record is not None)
 
 
 def _recalled(jitted: Any, known: Cached, path: str) -> None:

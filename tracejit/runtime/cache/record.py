@@ -44,6 +44,7 @@ def record(
     """Write what was compiled for a call with these arguments, if it can be told to others."""
     if variant.library is None:
         return
+    traced = variant.traced
     made_of, variant.library.made_of = variant.library.made_of, None
     directory = layers().write
     known = cached(jitted)
@@ -59,6 +60,7 @@ def record(
             **_described(jitted, known.key, image, bound, variant),
             "ranks": ranks,
             "sizes": list(sizes),
+            "floats": {} if traced.capture is None else traced.capture.floats(),
             "compile": _plain_report(compiled),
             "label": known.key.label,
             "signature": compiled.signature,

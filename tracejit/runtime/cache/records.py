@@ -40,6 +40,7 @@ ENTRY_SCHEMA: Schema = {
     "versions": (list,),
     "ranks": (tuple,),
     "sizes": (list,),
+    "floats": (dict,),
     "compile": (tuple, NoneType),
     "label": (str,),
     "signature": (str,),

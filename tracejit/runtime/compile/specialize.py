@@ -22,6 +22,7 @@ from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
+from tracejit.runtime.compile.floats import floats_of
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -61,6 +62,7 @@ def _trace(
     """
 
     leaves, learned = call.leaves, self._learned
+    learned.floats = learned.floats or floats_of(self)
     samples = leaves if self._device is None else self._device.samples(leaves)
     plain = False
     ints_traced = False
@@ -165,6 +167,12 @@ def _trace(
     except GivenTwice:
         raise
     except TraceError as e:
+        if learned.elsewhere and learned.floats is not None:
+            # It is constant in this function, as far as is known.
+            learned.varying -= learned.elsewhere
+            learned.floats.constant |= learned.elsewhere
+            learned.elsewhere.clear()
+            return _trace(self, structure, history, call, tree, choose)
         kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
         numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
         if choose is not None or e.code not in (*_VALUE, *_STEPS) or not numbers:
