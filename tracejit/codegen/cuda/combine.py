@@ -184,24 +184,37 @@ class _Position(Combiner):
         w.line(f"{self.names[1]} = int64(-1)")
 
     def add(self, w: Lines, term: str, position: str) -> None:
-        self.join(w, (term, position))
+        # The positions of a thread go up: the first of equal terms is there already.
+        self._select(w, self._beats(w, term), (term, position))
 
     def join(self, w: Lines, others: Sequence[str]) -> None:
-        (best, at), (value, place), d = self.names, others, self.dtypes[0]
+        (best, at), (value, place) = self.names, others
+        same = f"({value} == {best})"
+        if self.dtypes[0][0] == "f":
+            # Only NaN differs from itself.
+            same = f"({same} | (({value} != {value}) & ({best} != {best})))"
+        first = f"({same} & ({place} < {at}))"
+        self._select(w, f"({place} >= 0) & ({self._beats(w, value)} | {first})", others)
+
+    def _beats(self, w: Lines, value: str) -> str:
+        """The condition under which a value comes before what there is."""
+        (best, at), d = self.names, self.dtypes[0]
         fn = "less" if self.target.combine == "argmin" else "greater"
         if d == "b1":
-            beats = f"{value} and not {best}" if fn == "greater" else f"{best} and not {value}"
+            beats = f"({value} & (not {best}))" if fn == "greater" else f"({best} & (not {value}))"
         else:
             beats = w.call(fn, (value, best), (d, d), "b1")
-        same = f"{value} == {best}"
         if d[0] == "f":
-            # Only NaN differs from itself, and comes before all numbers.
-            beats = f"({beats} or ({value} != {value} and {best} == {best}))"
-            same = f"({same} or ({value} != {value} and {best} != {best}))"
-        first = f"({same} and {place} < {at})"
-        w.line(f"if {place} >= 0 and ({at} < 0 or ({beats}) or {first}):")
-        w.line(f"    {best} = {value}")
-        w.line(f"    {at} = int64({place})")
+            # NaN comes before all numbers.
+            beats = f"({beats} | (({value} != {value}) & ({best} == {best})))"
+        return f"(({at} < 0) | {beats})"
+
+    def _select(self, w: Lines, condition: str, others: Sequence[str]) -> None:
+        # Without a branch: each ends what a compiler looks at as one.
+        (best, at), (value, place), taken = self.names, others, w.fresh()
+        w.line(f"{taken} = {condition}")
+        w.line(f"{best} = fn_select({taken}, {value}, {best})")
+        w.line(f"{at} = fn_select({taken}, int64({place}), {at})")
 
 
 def combiners(s: Reduce, in_order: bool = False) -> list[Combiner]:

@@ -16,7 +16,16 @@ from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 
 __all__ = [
-    *("INSTRUCTIONS", "LIBRARY", "SOURCES", "SOURCES_OF_DOUBLES", "TYPES", "VECTORS", "source"),
+    *(
+        "INSTRUCTIONS",
+        "LIBRARY",
+        "SOURCES",
+        "SOURCES_OF_DOUBLES",
+        "TYPES",
+        "VECTORS",
+        "MANY",
+        "source",
+    ),
 ]
 
 #: Types, by the names that source has for them: dtypes. A float16 is in memory alone.
@@ -27,6 +36,8 @@ TYPES: dict[str, str] = {
 
 #: How many elements one instruction loads or stores: "fn_load4".
 VECTORS = (2, 4, 8, 16)
+#: How many vectors, each of so many elements, one call loads: "fn_loads4x8".
+MANY = tuple((n, count) for n in (1, *VECTORS) for count in range(1, 32 // n + 1))
 
 #: Functions of floats that are exact or rounded once, and the library's name for each.
 INSTRUCTIONS: dict[str, str] = {

@@ -33,12 +33,14 @@ Argument: TypeAlias = tuple[Literal["buffer", "size", "scalar", "scratch", "flag
 class Limits:
     """The threads that a block has at most, a power of two, and the blocks that a launch has.
 
-    `routines`: whether a library can sort and accumulate between launches.
+    `warp`: threads that read each other's registers, a power of two, of which a block has whole
+    ones wherever they do. `routines`: whether a library can sort and accumulate between launches.
     """
 
     block: int = 256
     grid: int = 4096
     routines: bool = True
+    warp: int = 32
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Shape:
     """How threads divide the work.
 
     map     each thread takes places (x, y): x runs along neighbours, `each` of them at once
-    rows    each block takes rows, of which there are `y`, and its threads the places `x` of one
+    rows    threads share a row, of which there are `y`: a thread for each `each` of its places `x`,
+            which are one warp or one block. A block of warps has several rows
     partial all threads together take places x, each block gives a partial result
     columns threads take columns x, and those of a block and of blocks above each other parts of
             the places y of one; each row of blocks gives a partial result for each column
@@ -62,11 +65,12 @@ class Shape:
 class Scratch:
     """Temporary memory of one kernel: for each block of a launch at most so many elements.
 
-    Of a launch over columns that is for each row of blocks.
+    Of a launch over columns that is for each row of blocks, whose threads take `wide` columns.
     """
 
     dtype: str
     each: Dim = 1
+    wide: int = 1
     #: How many elements it has, where no block counts.
     total: Dim | None = None
 

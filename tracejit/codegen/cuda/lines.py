@@ -52,6 +52,15 @@ class Lines:
         self._indent = before
 
     @contextmanager
+    def under(self, condition: str) -> Iterator[None]:
+        """Lines in a branch, where there is a condition."""
+        if not condition:
+            yield
+            return
+        with self.inside(f"if {condition}:"):
+            yield
+
+    @contextmanager
     def apart(self) -> Iterator[None]:
         """Lines whose values are not known after them."""
         known = self._known

@@ -26,6 +26,7 @@ from tracejit.codegen.cuda.device_functions import (
     source,
 )
 from tracejit.codegen.cuda.numba_import import import_numba
+from tracejit.codegen.cuda.numba_lanes import lane_functions
 from tracejit.codegen.cuda.numba_vectors import vector_functions
 from tracejit.codegen.vector_math.define import ARITY, PARTS
 from tracejit.locks import once
@@ -244,7 +245,7 @@ class _Numba:
         }
         for name in ATOMICS:
             functions[name] = self._atomic(name.removeprefix("atomic_"))
-        functions |= vector_functions(self)
+        functions |= vector_functions(self) | lane_functions(self)
         for name, stem in {**INSTRUCTIONS, **LIBRARY}.items():
             functions[name] = self._library(name, stem, _arity(name))
         for name in SOURCES:

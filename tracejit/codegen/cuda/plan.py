@@ -2,8 +2,9 @@
 
 - Independent loops are divided among all threads, the innermost one along neighbours, by vectors
   where arrays lie so.
-- Rows that a reduction runs along belong to a block each; short ones, and short columns, to a
-  thread. Long columns are cut: threads add up parts of them, which are brought together.
+- Rows that a reduction runs along belong to a warp or a block each, by their length; short ones,
+  and short columns, to a thread. Long columns are cut: threads add up parts of them, which are
+  brought together.
 - A reduction over everything is one launch of partial results, one for each block, and one block
   that brings them together and goes on.
 - Stores in order, which data may send to one place, are sorted by their places: those to one place
@@ -20,6 +21,7 @@ from dataclasses import replace
 
 from tracejit.codegen.accesses import accessed
 from tracejit.codegen.cuda.atomics import side_by_side
+from tracejit.codegen.cuda.columns import columns_of
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.launches import (
     Accumulate,
@@ -33,6 +35,7 @@ from tracejit.codegen.cuda.launches import (
     Step,
 )
 from tracejit.codegen.cuda.narrow import narrow_sums
+from tracejit.codegen.cuda.rows import rows_of
 from tracejit.codegen.cuda.structure import (
     SHORT,
     Part,
@@ -48,6 +51,7 @@ from tracejit.codegen.cuda.structure import (
     symbols_of,
     width,
 )
+from tracejit.codegen.cuda.sweeps import sweep_of, vectors_of_sweeps
 from tracejit.codegen.cuda.vectors import vectors_of
 from tracejit.codegen.cuda.writer import Writer
 from tracejit.ir.dims import Dim, prod, symbol
@@ -71,6 +75,8 @@ from tracejit.ir.kernel import (
 __all__ = ["plan_launches"]
 
 _ZERO = Const(0, "i64")
+#: The first column of a block of threads, and as many as all have.
+_BLOCK_X, _BLOCKS_X = "int64(cuda.blockIdx.x)*_nx", "int64(cuda.gridDim.x)*_nx"
 #: A reduction over everything of no more elements is one block's.
 _SMALL = 4096
 
@@ -287,53 +293,59 @@ class _Plan:
         before, s, after = body[:at], body[at], body[at + 1 :]
         assert isinstance(s, Reduce)
         columns = prod([loop.size for loop in loops])
-        w = self._writer()
+        names = [(loop.var, loop.size) for loop in loops]
+        total = self._writer().dim(columns)
+        form = columns_of(self._writer(), loops, s, bool(before))
+        w = self._writer(self.limits.block)
+        self._begin_columns(w, part)
+        form.aligned(w)
+        with w.counting("_first", f"{form.count}*{_BLOCK_X}", total, f"{form.count}*{_BLOCKS_X}"):
+            w.line(f"_c = _first + {form.count}*_tx")
+            shares = form.shares(s)
+            parts = [p for share in shares for p in share]
+            for p in parts:
+                p.begin(w)
+            with w.inside(f"if _c < {total}:"):
+                w.decode("_c", names)
+                w.alone(before)
+                form.accumulate(w, s, shares)
+            w.join_columns(parts)
+            held = [
+                [(self._scratch(d, columns, form.count), d) for d in p.dtypes] for p in shares[0]
+            ]
+            with w.inside(f"if _ty == 0 and _c < {total}:"):
+                for j, share in enumerate(shares):
+                    for p, arrays in zip(share, held, strict=True):
+                        for name, (array, d) in zip(p.names, arrays, strict=True):
+                            place = f"cuda.blockIdx.y * ({total}) + _c + {j}"
+                            w.line(f"{array}[{place}] = {_stored(name, d)}")
+            w.meet()
+        given = [array for arrays in held for array, _ in arrays]
+        self._launch(w, Shape("columns", columns, s.size, form.count), given)
+        w = self._writer(self.limits.block)
+        self._begin_columns(w, part)
+        parts = combiners(s)
+        with w.counting("_first", _BLOCK_X, total, _BLOCKS_X):
+            w.line("_c = _first + _tx")
+            for p in parts:
+                p.begin(w)
+            with w.inside(f"if _c < {total}:"), w.counting("_k", "_ty", "_blocks", "_ny"):
+                self._join_parts(w, parts, held, f"_k * ({total}) + _c")
+            w.join_columns(parts)
+            with w.inside(f"if _ty == 0 and _c < {total}:"):
+                w.decode("_c", names)
+                w.alone(before)
+                w.finish(s, parts)
+                w.alone(after)
+            w.meet()
+        self._launch(w, Shape("columns", columns), given, blocks=True)
+
+    def _begin_columns(self, w: Writer, part: Part) -> None:
         for name in ("x", "y"):
             w.line(f"_t{name} = int64(cuda.threadIdx.{name})")
             w.line(f"_n{name} = int64(cuda.blockDim.{name})")
         w.line("_t = _ty * _nx + _tx")
         self._before(w, part)
-        w.line("_first = int64(cuda.blockIdx.x) * _nx")
-        total = w.dim(columns)
-        with w.inside(f"while _first < {total}:"):
-            w.line("_c = _first + _tx")
-            parts = combiners(s)
-            for p in parts:
-                p.begin(w)
-            with w.inside(f"if _c < {total}:"):
-                w.decode("_c", [(loop.var, loop.size) for loop in loops])
-                w.alone(before)
-                w.line("_y = int64(cuda.blockIdx.y) * _ny + _ty")
-                w.line("_ys = int64(cuda.gridDim.y) * _ny")
-                w.accumulate(s, "_y", "_ys", parts)
-            w.join_columns(parts)
-            held: list[list[tuple[str, str]]] = []
-            with w.inside(f"if _ty == 0 and _c < {total}:"):
-                for p in parts:
-                    held.append([(self._scratch(d, columns), d) for d in p.dtypes])
-                    for name, (array, d) in zip(p.names, held[-1], strict=True):
-                        place = f"cuda.blockIdx.y * ({total}) + _c"
-                        w.line(f"{array}[{place}] = {_stored(name, d)}")
-            w.meet()
-            w.line("_first += int64(cuda.gridDim.x) * _nx")
-        given = [array for arrays in held for array, _ in arrays]
-        self._launch(w, Shape("columns", columns, s.size), given)
-        w = self._writer()
-        self._before(w, part)
-        total = w.dim(columns)
-        w.line("_c = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x")
-        w.line("_threads = int64(cuda.gridDim.x) * cuda.blockDim.x")
-        with w.inside(f"while _c < {total}:"):
-            w.decode("_c", [(loop.var, loop.size) for loop in loops])
-            w.alone(before)
-            for p in parts:
-                p.begin(w)
-            with w.counting("_k", "0", "_blocks", "1"):
-                self._join_parts(w, parts, held, f"_k * ({total}) + _c")
-            w.finish(s, parts)
-            w.alone(after)
-            w.line("_c += _threads")
-        self._launch(w, Shape("map", columns), given, blocks=True)
 
     def _join_parts(
         self,
@@ -350,14 +362,19 @@ class _Plan:
             p.join(w, others)
 
     def _rows(self, part: Part, loops: Sequence[For], body: Sequence[Stmt]) -> None:
-        w = self._writer()
+        plan = rows_of(self._writer(), self.kernel, self.limits, loops, body)
+        w = self._writer(plan.threads if plan is not None else 0)
         self._begin_block(w)
         self._before(w, part)
-        w.line("_row = int64(cuda.blockIdx.x)")
-        w.line("_rows = int64(cuda.gridDim.x)")
+        w.line("_row = int64(cuda.blockIdx.x) * cuda.blockDim.y + cuda.threadIdx.y")
+        w.line("_rows = int64(cuda.gridDim.x) * cuda.blockDim.y")
         with self._over_rows(w, loops):
-            w.together(body)
-        self._launch(w, Shape("rows", self._known_width(body), prod([loop.size for loop in loops])))
+            if plan is None:
+                w.together(body)
+            else:
+                plan.write(w, body)
+        width = Shape("rows", self._known_width(body), prod([loop.size for loop in loops]))
+        self._launch(w, width if plan is None else plan.shape(loops))
 
     def _one_block(self, part: Part) -> None:
         w = self._writer()
@@ -372,8 +389,22 @@ class _Plan:
         self._before(w, part)
         w.line("_x = int64(cuda.blockIdx.x) * cuda.blockDim.x + _t")
         w.line("_all = int64(cuda.gridDim.x) * cuda.blockDim.x")
-        parts = w.accumulate(s, "_x", "_all")
-        w.join_block(parts)
+        sweep, each = sweep_of(w, s), 1
+        if sweep is None:
+            parts = w.accumulate(s, "_x", "_all")
+        else:
+            vectors = vectors_of_sweeps(w, [sweep], s.size, set())
+            each, parts = vectors.count, combiners(s)
+            vectors.aligned(w)
+            for p in parts:
+                p.begin(w)
+
+            def add(position: str) -> None:
+                for p in parts:
+                    p.add(w, w.expr(p.target.expr), position)
+
+            vectors.over(w, sweep, "_x", "_all", vectors.most([sweep]), add)
+        w.join_row(parts)
         held: list[list[tuple[str, str]]] = []
         with w.inside("if _t == 0:"):
             for p in parts:
@@ -381,7 +412,7 @@ class _Plan:
                 for name, (array, d) in zip(p.names, held[-1], strict=True):
                     w.line(f"{array}[cuda.blockIdx.x] = {_stored(name, d)}")
         given = [array for arrays in held for array, _ in arrays]
-        self._launch(w, Shape("partial", s.size), given)
+        self._launch(w, Shape("partial", s.size, each=each), given)
         w = self._writer()
         self._begin_block(w)
         self._before(w, part)
@@ -403,14 +434,14 @@ class _Plan:
 
     # Their parts --------------------------------------------------------------------------------
 
-    def _writer(self) -> Writer:
-        w = Writer(self.kernel, self.limits.block)
+    def _writer(self, threads: int = 0) -> Writer:
+        w = Writer(self.kernel, self.limits, threads)
         w.indent()
         return w
 
     def _begin_block(self, w: Writer) -> None:
         w.line("_t = int64(cuda.threadIdx.x)")
-        w.line("_threads = int64(cuda.blockDim.x)")
+        w.line("_threads = " + str(w.threads or "int64(cuda.blockDim.x)"))
 
     def _before(self, w: Writer, part: Part) -> None:
         for s in part.before:
@@ -419,8 +450,8 @@ class _Plan:
     def _over_rows(self, w: Writer, loops: Sequence[For]):  # type: ignore[no-untyped-def]
         return w.over_rows([(loop.var, loop.size) for loop in loops])
 
-    def _scratch(self, dtype: str, each: Dim = 1, total: Dim | None = None) -> str:
-        self.scratch.append(Scratch(dtype, each, total))
+    def _scratch(self, dtype: str, each: Dim = 1, wide: int = 1, total: Dim | None = None) -> str:
+        self.scratch.append(Scratch(dtype, each, wide, total))
         return f"_part{len(self.scratch) - 1}"
 
     def _launch(

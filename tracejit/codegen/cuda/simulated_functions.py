@@ -17,6 +17,7 @@ import numpy as np
 from tracejit.codegen.cuda.device_functions import (
     INSTRUCTIONS,
     LIBRARY,
+    MANY,
     SOURCES,
     SOURCES_OF_DOUBLES,
     VECTORS,
@@ -90,6 +91,28 @@ def _store(n: int) -> _Function:
     def call(buffer: Any, place: Any, values: Any) -> None:
         assert len(values) == n
         buffer.store(place, values)
+
+    return call
+
+
+def _put(n: int) -> _Function:
+    def call(buffer: Any, place: Any, aligned: bool, values: Any) -> None:
+        assert len(values) == n
+        if aligned:
+            buffer.store(place, values)
+        else:
+            for k, value in enumerate(values):
+                buffer[place + k] = value
+
+    return call
+
+
+def _loads(n: int, count: int) -> _Function:
+    def call(buffer: Any, place: Any, step: Any, aligned: bool) -> tuple[Any, ...]:
+        firsts = [place + v * step for v in range(count)]
+        if n > 1 and aligned:
+            return tuple(x for first in firsts for x in buffer.load(first, n))
+        return tuple(buffer[first + k] for first in firsts for k in range(n))
 
     return call
 
@@ -179,6 +202,9 @@ def _namespace() -> dict[str, Any]:
     for n in VECTORS:
         functions[f"load{n}"] = _load(n)
         functions[f"store{n}"] = _store(n)
+        functions[f"put{n}"] = _put(n)
+    for n, count in MANY:
+        functions[f"loads{n}x{count}"] = _loads(n, count)
     for name in (*INSTRUCTIONS, *LIBRARY):
         if hasattr(np, name):
             functions[name] = _ufunc(name)

@@ -3,8 +3,9 @@
 Programs call the same C functions as on a real device, by address. An address of device memory is
 that of host memory with one bit more, which no machine follows: a program that reads it as its own
 ends there and then. Kernels are the printed source, executed thread by thread: threads of a block
-take turns from one `cuda.syncthreads()` to the next, and every access is checked against the
-allocation that its pointer came from. Launches run at once, in order.
+take turns from one `cuda.syncthreads()` to the next, those of a warp also from one exchange of
+registers to the next, and every access is checked against the allocation that its pointer came
+from. Launches run at once, in order.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 import itertools
+import re
 from collections.abc import Callable, Generator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +34,16 @@ _OK, _INVALID_VALUE, _OUT_OF_MEMORY, _ILLEGAL_ADDRESS = 0, 1, 2, 700
 _ALIGN = 256
 
 _p, _z, _u, _i = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint, ctypes.c_int
+
+
+#: Where a thread waits for others, and what its generator yields there: nothing for the block, for
+#: its warp what it shows to the others and how many lanes further the one is that it looks at.
+_STOPS = (
+    (re.compile(r"cuda\.syncthreads\(\)"), "yield"),
+    (re.compile(r"cuda\.syncwarp\(\)"), "yield (None, 0)"),
+    (re.compile(r"fn_lane_down\((\w+), (\w+)\)"), r"(yield (\1, \2))"),
+    (re.compile(r"fn_lane_first\((\w+)\)"), r"(yield (\1, None))"),
+)
 
 
 class SimulatedMemoryError(Exception):
@@ -106,8 +118,10 @@ class _Kernel:
     ) -> None:
         self.name, self.signature = name, tuple(signature)
         names = {**namespace, "cuda": _Cuda()}
-        self.meets = "cuda.syncthreads()" in source
-        text = source.replace("cuda.syncthreads()", "yield")
+        text = source
+        for pattern, stop in _STOPS:
+            text = pattern.sub(stop, text)
+        self.meets = text != source
         exec(compile(text, f"<simulated {name}>", "exec"), names)
         self.function: Callable[..., Any] = names[name]
         self.cuda: _Cuda = names["cuda"]
@@ -143,6 +157,8 @@ class Simulator:
     """A device: `symbols` are what programs call, `define` makes a kernel, and memory is here."""
 
     name = "cuda-sim"
+    #: Threads that read each other's registers.
+    warp = 2
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -304,7 +320,7 @@ class Simulator:
             for kind, name, at in zip(kernel.signature, kernel.parameters, pointers, strict=True)
         ]
         with np.errstate(all="ignore"):
-            self._run(kernel, args, (gx, gy), (bx, by))
+            self._run(kernel, args, (gx, gy), (bx, by), self.warp)
         return _OK
 
     def _argument(self, kind: str, name: str, at: int) -> Any:
@@ -324,7 +340,11 @@ class Simulator:
 
     @staticmethod
     def _run(
-        kernel: _Kernel, args: Sequence[Any], grid: tuple[int, int], block: tuple[int, int]
+        kernel: _Kernel,
+        args: Sequence[Any],
+        grid: tuple[int, int],
+        block: tuple[int, int],
+        warp: int,
     ) -> None:
         cuda = kernel.cuda
         cuda.gridDim.x, cuda.gridDim.y = grid
@@ -338,18 +358,51 @@ class Simulator:
                     cuda.begin_thread(thread)
                     kernel.function(*args)
                 continue
-            running: list[tuple[tuple[int, int], Generator[None]]]
-            running = [(thread, kernel.function(*args)) for thread in threads]
-            while running:
-                still = []
-                for thread, steps in running:
-                    cuda.begin_thread(thread)
-                    if next(steps, _END) is not _END:
-                        still.append((thread, steps))
-                running = still
+            made = [_Thread(cuda, thread, kernel.function(*args)) for thread in threads]
+            warps = [made[k : k + warp] for k in range(0, len(made), warp)]
+            while sum(map(_to_barrier, warps)):
+                pass
 
 
-_END: Any = object()
+class _Thread:
+    """A thread of a block and where it has stopped: `shown` is what it yielded."""
+
+    def __init__(self, cuda: _Cuda, place: tuple[int, int], steps: Generator[Any, Any]) -> None:
+        self.cuda, self.place, self.steps = cuda, place, steps
+        self.ended = False
+        self.shown: Any = None
+
+    def go_on(self, value: Any) -> None:
+        """Run to the next stop; `value` is what an exchange gives."""
+        self.cuda.begin_thread(self.place)
+        try:
+            self.shown = self.steps.send(value)
+        except StopIteration:
+            self.ended, self.shown = True, None
+
+
+def _to_barrier(warp: Sequence[_Thread]) -> bool:
+    """Run the threads of a warp until they wait for the block; whether one of them does.
+
+    Raises AssertionError where some wait for their warp and others for the block.
+    """
+    values: list[Any] = [None] * len(warp)
+    while True:
+        for thread, value in zip(warp, values, strict=True):
+            if not thread.ended:
+                thread.go_on(value)
+        shown = [thread.shown for thread in warp]
+        waiting = [x for x, thread in zip(shown, warp, strict=True) if not thread.ended]
+        if not any(waiting):
+            return bool(waiting)
+        assert all(waiting), "threads of a warp wait for different things"
+        values = []
+        for lane, stop in enumerate(shown):
+            distance = 0 if stop is None else stop[1]
+            other = 0 if distance is None else lane + int(distance)
+            # A lane beyond the last one, or of a thread that has ended, shows nothing.
+            seen = shown[other] if other < len(warp) else None
+            values.append(stop if stop is None else (stop if seen is None else seen)[0])
 
 
 @once

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.device_functions import LIBRARY, SOURCES
+from tracejit.codegen.cuda.launches import Limits
 from tracejit.codegen.cuda.writer import Writer
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
@@ -38,11 +39,12 @@ from tracejit.ir.kernel import (
     Stmt,
     Store,
     expressions,
+    inner_bodies,
 )
 from tracejit.ir.polynomials import terms_of
 from tracejit.lazy_dataclass import dataclass
 
-__all__ = ["Vectors", "vectors_of"]
+__all__ = ["Vectors", "cost", "kept", "loads_of", "parts_of_statement", "vectors_of"]
 
 _BYTES = 16
 #: Vectors of one step at most, which registers hold at the same time, and lines of all its
@@ -106,12 +108,12 @@ class Vectors:
                 if self.counted:
                     w.line(f"{var} = {first} + {k}")
                 for at, names in held.items():
-                    name = _kept(w, w.loaded(at[0], names[k]))
+                    name = kept(w, w.loaded(at[0], names[k]))
                     for e in self.loads[at].values():
                         w.give(e, name)
                 for s in self.body:
                     if isinstance(s, Store):
-                        values[s.buffer].append(_kept(w, w.element(s)))
+                        values[s.buffer].append(kept(w, w.element(s)))
                     else:
                         w.alone([s])
         for s in stores:
@@ -119,7 +121,7 @@ class Vectors:
             w.line(f"fn_store{n}({s.buffer}, {place}, ({', '.join(values[s.buffer])}))")
 
 
-def _kept(w: Writer, value: str) -> str:
+def kept(w: Writer, value: str) -> str:
     """A name for a value that the next element does not bind again."""
     if value[0] == "_" and value.isidentifier():
         return value
@@ -138,7 +140,7 @@ def vectors_of(kernel: Kernel, loops: Sequence[For], body: Sequence[Stmt]) -> Ve
     """
     if not loops or not all(isinstance(s, (Let, Store)) for s in body):
         return None
-    w = Writer(kernel, 0)
+    w = Writer(kernel, Limits())
     loop = loops[-1]
     known = {*kernel.sizes, *(x.var for x in loops)}
     loads: dict[tuple[str, Dim], dict[int, Load]] = {}
@@ -146,7 +148,7 @@ def vectors_of(kernel: Kernel, loops: Sequence[For], body: Sequence[Stmt]) -> Ve
     counted = False
     stored: dict[str, Dim] = {}
     for s in body:
-        for e in _parts(s):
+        for e in parts_of_statement(s):
             if isinstance(e, Call) and e.fn in {"wrap_index", *ATOMICS}:
                 return None
             if isinstance(e, IndexValue):
@@ -173,12 +175,12 @@ def vectors_of(kernel: Kernel, loops: Sequence[For], body: Sequence[Stmt]) -> Ve
     if tests is None or isinstance(loop.size, int) and loop.size < count:
         return None
     w.alone(body)
-    if _cost(w.lines) * count > _LINES:
+    if cost(w.lines) * count > _LINES:
         return None
     return Vectors(count, loop, body, loads, same, tests, counted)
 
 
-def _cost(lines: Sequence[str]) -> int:
+def cost(lines: Sequence[str]) -> int:
     """How many lines these are, with what they call."""
     called = [name for line in lines for name in re.findall(r"\bfn_(\w+)", line)]
     large = {*LIBRARY, "quotient", "rest"}
@@ -186,7 +188,7 @@ def _cost(lines: Sequence[str]) -> int:
     return len(lines) + sum(sizes)
 
 
-def _parts(s: Stmt) -> Iterator[Expr]:
+def parts_of_statement(s: Stmt) -> Iterator[Expr]:
     """The expressions of a statement and all inside of them, each once."""
     stack, seen = list(expressions(s)), set[int]()
     while stack:
@@ -195,6 +197,14 @@ def _parts(s: Stmt) -> Iterator[Expr]:
             seen.add(id(e))
             yield e
             stack += e.args if isinstance(e, Call) else ()
+
+
+def loads_of(body: Sequence[Stmt]) -> Iterator[Load]:
+    """The loads of statements and all inside of them."""
+    for s in body:
+        yield from (e for e in parts_of_statement(s) if isinstance(e, Load))
+        for inner in inner_bodies(s):
+            yield from loads_of(inner)
 
 
 def _step_of(offset: Dim, var: str, known: set[str]) -> int | None:

@@ -7,12 +7,13 @@ its first thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tracejit.codegen.accesses import accessed, buffers_of, stored
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.combine import Combiner, combiners
+from tracejit.codegen.cuda.launches import Limits
 from tracejit.codegen.cuda.lines import Lines
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
@@ -40,28 +41,49 @@ __all__ = ["Writer"]
 class Writer(Lines):
     """Source lines of one launch under construction.
 
-    `block` is how many elements of shared memory a combination of a block takes.
+    `threads` are those that share a row, `_t` one's number among them: a warp, or all of a block;
+    0 where the host decides that.
     """
 
-    def __init__(self, kernel: Kernel, block: int) -> None:
+    def __init__(self, kernel: Kernel, limits: Limits, threads: int = 0) -> None:
         super().__init__()
+        self.kernel = kernel
         self.strides = _strides(kernel)
         self.dtypes = {p.name: p.dtype for p in kernel.params}
-        self.block = block
+        self.limits, self.threads = limits, threads
         self.checks = False
-        #: Arrays of shared memory, by dtype: each has a line of its own.
+        #: Arrays of shared memory, by dtype, each with a line of its own, and how long they are.
         self.shared: dict[str, list[str]] = {}
+        self.room = 0
         #: Dtypes of names.
         self.types: dict[str, str] = {v.name: v.dtype for v in kernel.scalars}
         #: Buffers stored to, and loaded from, since the threads of the block last met.
         self._written: set[str] = set()
         self._read: set[str] = set()
 
+    def trial(self) -> Writer:
+        """A writer of the same kernel, to see what something takes."""
+        return Writer(self.kernel, self.limits)
+
     def meet(self) -> None:
-        """Wait for all threads of the block."""
-        self.line("cuda.syncthreads()")
+        """Wait for all threads of the row."""
+        if self.threads == self.limits.warp:
+            self.line("cuda.syncwarp()")
+        else:
+            # Rows of a warp each end at their own pace: those must not wait for the block.
+            self._if_shared("cuda.syncthreads()", "cuda.syncwarp()")
         self._written.clear()
         self._read.clear()
+
+    def _if_shared(self, then: str, orelse: str) -> None:
+        """A line for rows that several warps share, and one for those of a warp."""
+        if self.threads:
+            self.line(then if self.threads > self.limits.warp else orelse)
+            return
+        with self.inside(f"if _threads > {self.limits.warp}:"):
+            self.line(then)
+        with self.inside("else:"):
+            self.line(orelse)
 
     # Expressions --------------------------------------------------------------------------------
 
@@ -133,15 +155,18 @@ class Writer(Lines):
         else:
             value = self.element(s)
             self.line(f"{s.buffer}[{place}] = {value}")
-        self._forget(s.buffer)
+        self.forget(s.buffer)
 
     def element(self, s: Store) -> str:
         """What a store writes, as it lies in memory."""
-        value = self.expr(s.expr)
-        kind = {"b1": "uint8", "f16": "float16"}.get(self.dtypes[s.buffer])
+        return self.in_memory(s.buffer, self.expr(s.expr))
+
+    def in_memory(self, buffer: str, value: str) -> str:
+        """A value as it lies in the memory of a buffer."""
+        kind = {"b1": "uint8", "f16": "float16"}.get(self.dtypes[buffer])
         return value if kind is None else f"{kind}({value})"
 
-    def _forget(self, buffer: str) -> None:
+    def forget(self, buffer: str) -> None:
         """What was loaded of a buffer that is stored into, and what follows from it, may differ."""
         for key, (_, e) in list(self._known.items()):
             if e is not None and buffer in buffers_of(e):
@@ -216,7 +241,7 @@ class Writer(Lines):
 
     def _stale(self, body: Sequence[Stmt]) -> None:
         for buffer in stored(body):
-            self._forget(buffer)
+            self.forget(buffer)
 
     def _scan(self, s: ScanLoop) -> None:
         for c in s.carries:
@@ -248,31 +273,35 @@ class Writer(Lines):
         for part in parts if begun is None else ():
             part.begin(self)
         with self.counting(s.var, start, self.dim(s.size), step):
-            for name, divisor in s.quotients:
-                quotient = self.call(
-                    "floor_divide", (f"int64({s.var})", f"int64({self.dim(divisor)})"),
-                    ("i64", "i64"), "i64",
-                )  # fmt: skip
-                self.line(f"{name} = {quotient}")
+            self.quotients(s)
             self.alone(s.body)
             for part in parts:
                 part.add(self, self.expr(part.target.expr), s.var)
         self._stale(s.body)
         return parts
 
+    def quotients(self, s: For | Reduce) -> None:
+        """Bind the quotients of a reduction's position."""
+        for name, divisor in s.quotients if isinstance(s, Reduce) else ():
+            quotient = self.call(
+                "floor_divide", (f"int64({s.var})", f"int64({self.dim(divisor)})"),
+                ("i64", "i64"), "i64",
+            )  # fmt: skip
+            self.line(f"{name} = {quotient}")
+
     # A block --------------------------------------------------------------------------------------
 
     def together(self, body: Sequence[Stmt]) -> None:
         """Statements that all threads of a block execute for one row, each a part of them."""
         for s in body:
-            self._meet_before(s)
+            self.meet_before(*accessed([s]))
             match s:
                 case Let():
                     self._let(s)
                 case Store():
                     with self.inside("if _t == 0:"):
                         self.store(s)
-                    self._forget(s.buffer)
+                    self.forget(s.buffer)
                 case For(var, size, inner):
                     if _has_reduction(inner):
                         with self.counting(var, "0", self.dim(size), "1"):
@@ -288,8 +317,8 @@ class Writer(Lines):
                     # These are planned for threads that work alone.
                     raise AssertionError(s)
 
-    def _meet_before(self, s: Stmt) -> None:
-        loads, stores = accessed([s])
+    def meet_before(self, loads: set[str], stores: set[str]) -> None:
+        """Wait for the others where these arrays are accessed by several threads."""
         if (loads | stores) & self._written or stores & self._read:
             self.meet()
         self._read |= loads
@@ -297,7 +326,7 @@ class Writer(Lines):
 
     def combine(self, s: Reduce, parts: Sequence[Combiner]) -> None:
         """Bring together what the threads of a block have accumulated; all of them get it."""
-        self.join_block(parts)
+        self.join_row(parts)
         self.finish(s, parts)
 
     def finish(self, s: Reduce, parts: Sequence[Combiner]) -> None:
@@ -310,57 +339,98 @@ class Writer(Lines):
                     self.reduce_alone(again, "0", "1")
             part.finish(self)
 
-    def join_block(self, parts: Sequence[Combiner]) -> None:
-        """As `combine`, without an end."""
-        held = self._join(parts, "_t", "_threads", "")
+    def join_row(self, parts: Sequence[Combiner]) -> None:
+        """As `combine`, without an end.
+
+        The first lane of each warp gets what its warp has, from lane to lane. Of several warps each
+        thread then takes what these have, all in the same order.
+        """
+        warp = self.limits.warp
+        step = self.fresh()
+        self.line(f"{step} = {warp >> 1}")
+        with self.inside(f"while {step} > 0:"):
+            for part in parts:
+                others = [self.fresh() for _ in part.names]
+                for other, name in zip(others, part.names, strict=True):
+                    self.line(f"{other} = fn_lane_down({name}, {step})")
+                part.join(self, others)
+            self.line(f"{step} >>= 1")
+        if self.threads > warp:
+            self._join_warps(parts)
+        elif self.threads == warp:
+            self._from_first_lane(parts)
+        else:
+            with self.inside(f"if _threads > {warp}:"):
+                self._join_warps(parts)
+            with self.inside("else:"):
+                self._from_first_lane(parts)
+
+    def _from_first_lane(self, parts: Sequence[Combiner]) -> None:
+        for name in (name for part in parts for name in part.names):
+            self.line(f"{name} = fn_lane_first({name})")
+
+    def _join_warps(self, parts: Sequence[Combiner]) -> None:
+        warp = self.limits.warp
+        held = self._rooms(parts, self.limits.block // warp)
+        with self.inside(f"if _t & {warp - 1} == 0:"):
+            self._put(parts, held, f"_t >> {warp.bit_length() - 1}")
+        self.line("cuda.syncthreads()")
         for part, arrays in zip(parts, held, strict=True):
-            for array, name in zip(arrays, part.names, strict=True):
-                self.line(f"{name} = {array}[0]")
-        self.meet()
+            for array, name, d in zip(arrays, part.names, part.dtypes, strict=True):
+                self.line(f"{name} = {array}[0]" + (" != 0" if d == "b1" else ""))
+        other = self.fresh()
+        count = f"_threads >> {warp.bit_length() - 1}"
+        with self.counting(other, "1", str(self.threads // warp) if self.threads else count, "1"):
+            self._take(parts, held, other)
+        self.line("cuda.syncthreads()")
 
     def join_columns(self, parts: Sequence[Combiner]) -> None:
-        """Bring together what the threads of a column of a block have: its first one gets it."""
-        self._join(parts, "_ty", "_ny", " * _nx")
+        """Bring together what the threads of a column of a block have: its first one gets it.
 
-    def _join(self, parts: Sequence[Combiner], own: str, count: str, pitch: str) -> list[list[str]]:
-        """Halve the threads that hold something, until the first one holds all: in which arrays.
-
-        `own` is a thread's number among `count`; the next one's place is `pitch` behind.
+        The threads that hold something are halved until the first one holds all.
         """
-        rooms = self._rooms([d for part in parts for d in part.dtypes])
-        held = [[next(rooms[d]) for d in part.dtypes] for part in parts]
-        for part, arrays in zip(parts, held, strict=True):
-            for array, name in zip(arrays, part.names, strict=True):
-                self.line(f"{array}[_t] = {name}")
+        held = self._rooms(parts, self.limits.block)
+        self._put(parts, held, "_t")
         self.line("cuda.syncthreads()")
         step = self.fresh()
-        self.line(f"{step} = {count} >> 1")
+        self.line(f"{step} = _ny >> 1")
         with self.inside(f"while {step} > 0:"):
-            with self.inside(f"if {own} < {step}:"):
-                for part, arrays in zip(parts, held, strict=True):
-                    others = []
-                    for array in arrays:
-                        others.append(self.fresh())
-                        self.line(f"{others[-1]} = {array}[_t + {step}{pitch}]")
-                    part.join(self, others)
-                    for array, name in zip(arrays, part.names, strict=True):
-                        self.line(f"{array}[_t] = {name}")
+            with self.inside(f"if _ty < {step}:"):
+                self._take(parts, held, f"_t + {step} * _nx")
+                self._put(parts, held, "_t")
             self.line("cuda.syncthreads()")
             self.line(f"{step} >>= 1")
-        return held
 
-    def _rooms(self, dtypes: Sequence[str]) -> dict[str, Iterator[str]]:
-        """Arrays of shared memory for these; every combination uses the same."""
+    def _put(self, parts: Sequence[Combiner], held: Sequence[Sequence[str]], place: str) -> None:
+        """Show other threads what this one has accumulated."""
+        for part, arrays in zip(parts, held, strict=True):
+            for array, name in zip(arrays, part.names, strict=True):
+                self.line(f"{array}[{place}] = {name}")
+
+    def _take(self, parts: Sequence[Combiner], held: Sequence[Sequence[str]], place: str) -> None:
+        """Join what another thread shows."""
+        for part, arrays in zip(parts, held, strict=True):
+            others = []
+            for array, d in zip(arrays, part.dtypes, strict=True):
+                others.append(self.fresh())
+                self.line(f"{others[-1]} = {array}[{place}]" + (" != 0" if d == "b1" else ""))
+            part.join(self, others)
+
+    def _rooms(self, parts: Sequence[Combiner], room: int) -> list[list[str]]:
+        """Arrays of shared memory for what is accumulated; every combination uses the same."""
+        self.room = max(self.room, room)
+        dtypes = [d for part in parts for d in part.dtypes]
         for d in set(dtypes):
             known = self.shared.setdefault(d, [])
             known += [f"_s{d}_{k}" for k in range(len(known), dtypes.count(d))]
-        return {d: iter(self.shared[d]) for d in set(dtypes)}
+        rooms = {d: iter(self.shared[d]) for d in set(dtypes)}
+        return [[next(rooms[d]) for d in part.dtypes] for part in parts]
 
     def shared_lines(self) -> list[str]:
         """What declares the arrays of shared memory."""
         names = {"b1": "uint8", "f16": "float32"}
         return [
-            f"{array} = cuda.shared.array({self.block}, {names.get(d) or type_name(d)})"
+            f"{array} = cuda.shared.array({self.room}, {names.get(d) or type_name(d)})"
             for d, arrays in self.shared.items()
             for array in arrays
         ]

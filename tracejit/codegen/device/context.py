@@ -313,7 +313,8 @@ class DeviceContext(ProgramContext):
         # Blocks beside each other take so many columns; where one row of blocks is not enough for
         # all columns, there is no second one.
         columns = emit_dim(self.fb, each, known)
-        return self.fb.integer("mul", self.fb.integer("add", columns, str(WIDE * grid)), "8")
+        more = str(WIDE * room.wide * grid)
+        return self.fb.integer("mul", self.fb.integer("add", columns, more), "8")
 
     def store_element(self, element: Element, dtypes: Sequence[str], address: str) -> None:
         """Write a scalar to the memory of the device."""

@@ -20,9 +20,13 @@ def divide(
     """Blocks and threads, each in x and y, as i64."""
     n = _Numbers(module, fb)
     x, y = (emit_dim(fb, d, sizes) for d in (shape.x, shape.y))
+    if shape.each != 1:
+        x = n.quotient(x, str(shape.each))
+    # Threads with several requests in flight: fewer of them keep memory busy, and hand on less.
+    busy = min(limits.grid, max(2, limits.grid // 4))
     if shape.kind == "partial":
         return (
-            n.clamp(n.quotient(x, str(limits.block)), 1, limits.grid),
+            n.clamp(n.quotient(x, str(limits.block)), 1, busy),
             "1",
             str(limits.block),
             "1",
@@ -33,13 +37,15 @@ def divide(
         grid_x = n.clamp(n.quotient(x, str(wide)), 1, limits.grid)
         # So many places for each thread, as long as there are blocks.
         rows = n.clamp(n.quotient(y, str(tall * _PLACES)), 1, min(limits.grid, 65535))
-        left = n.clamp(n.divide(str(limits.grid), grid_x), 1, limits.grid)
+        left = n.clamp(n.divide(str(busy), grid_x), 1, busy)
         return grid_x, n.least(rows, left), str(wide), str(tall)
     if shape.kind == "rows":
-        least = min(32, limits.block)
-        return n.clamp(y, 1, limits.grid), "1", n.clamp(n.power(x), least, limits.block), "1"
-    if shape.each != 1:
-        x = n.quotient(x, str(shape.each))
+        threads = n.clamp(n.power(x), limits.warp, limits.block)
+        # Rows of a warp share a block, but where few of them are to be spread over all blocks.
+        few = n.clamp(n.divide(y, str(max(1, limits.grid // 8))), 1, limits.block // limits.warp)
+        several = n.equal(threads, limits.warp, few, "1")
+        blocks = limits.grid * limits.block // limits.warp
+        return n.clamp(n.quotient(y, several), 1, blocks), "1", threads, several
     block_x = n.clamp(n.power(x), 1, limits.block)
     block_y = "1"
     if shape.y != 1:
@@ -65,6 +71,14 @@ class _Numbers:
         if known is not None:
             return str(min(max(known[0], low), high))
         return self.least(self._extreme("umax", value, str(low)), str(high))
+
+    def equal(self, value: str, to: int, then: str, otherwise: str) -> str:
+        """`then` where a value is that number."""
+        known = self._literals(value)
+        if known is not None:
+            return then if known[0] == to else otherwise
+        same = self.fb.emit(f"icmp eq i64 {value}, {to}")
+        return self.fb.emit(f"select i1 {same}, i64 {then}, i64 {otherwise}")
 
     def least(self, a: str, b: str) -> str:
         known = self._literals(a, b)

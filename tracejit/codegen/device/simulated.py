@@ -36,8 +36,8 @@ class SimulatedDevice:
     """See `target.Device`."""
 
     name = "cuda-sim"
-    # Few threads, since each of them is simulated; more than one block, and than one in a block.
-    limits = Limits(block=4, grid=2)
+    # Few threads, since each of them is simulated; more than one of everything.
+    limits = Limits(block=4, grid=2, warp=Simulator.warp)
 
     def __init__(self, driver: Simulator) -> None:
         self.driver = driver
