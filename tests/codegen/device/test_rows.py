@@ -167,10 +167,27 @@ def test_the_sum_does_not_depend_on_where_an_array_begins() -> None:
 def test_a_row_is_loaded_once_by_vectors() -> None:
     x = np.zeros((16384, 1024), np.float32)
     (launch,) = launches(softmax, x)
-    assert launch.shape.x == 128 and launch.source.count("fn_loads") == 1
-    assert launch.source.count("fn_put4") == 2
+    assert launch.shape.x == 64 and launch.source.count("fn_loads") == 1
+    assert launch.source.count("fn_put4") == 4
     (launch,) = launches(lambda x: x.sum(axis=1), x)
     assert launch.shape.x == 32 and "syncthreads" not in launch.source
     text = ptx(launch, (9, 0))
     assert text.count("ld.global.v4.f32") == 8 and "bar.sync" not in text
     assert "shfl.sync" in text and ".local" not in text
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("dtype", ["f4", "i8", "f2"])
+def test_few_long_rows_are_shared_by_blocks(rows: int, dtype: str) -> None:
+    for columns in (4100, 5003):
+        x = numbers(dtype, rows, columns)
+        check(lambda x: (x.sum(axis=1) + 1, x.argmax(axis=1), (x > 4).any(axis=1)), x)
+    x = np.zeros((128, 1 << 20), np.float32)
+    assert [launch.shape.kind for launch in launches(lambda x: x.sum(axis=1), x)][0] == "partial"
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 40), (3, 0), (0, 5000)], ids=str)
+def test_nothing(shape: tuple[int, int]) -> None:
+    x = numbers("f4", *shape)
+    check(lambda x: (x.sum(axis=1), x.sum(axis=0), x.sum(), (x > 1).any(axis=1)), x)
+    check(lambda x: x - x.sum(axis=1, keepdims=True), x)

@@ -50,7 +50,8 @@ class Shape:
     map     each thread takes places (x, y): x runs along neighbours, `each` of them at once
     rows    threads share a row, of which there are `y`: a thread for each `each` of its places `x`,
             which are one warp or one block. A block of warps has several rows
-    partial all threads together take places x, each block gives a partial result
+    partial blocks beside each other take places x of a row, of which there are `y`, and each gives
+            a partial result
     columns threads take columns x, and those of a block and of blocks above each other parts of
             the places y of one; each row of blocks gives a partial result for each column
     """

@@ -5,8 +5,8 @@
 - Rows that a reduction runs along belong to a warp or a block each, by their length; short ones,
   and short columns, to a thread. Long columns are cut: threads add up parts of them, which are
   brought together.
-- A reduction over everything is one launch of partial results, one for each block, and one block
-  that brings them together and goes on.
+- A reduction over everything, or of few long rows, is one launch of partial results, one for each
+  block, and one whose blocks bring them together and go on.
 - Stores in order, which data may send to one place, are sorted by their places: those to one place
   are a thread's. Where no order shows in the result they run side by side instead, as atomic
   updates. A running sum along one line is a library's.
@@ -120,7 +120,7 @@ class _Plan:
             if small or not self._is_known(s.size):
                 self._one_block(part)
             else:
-                self._two_steps(part, s)
+                self._two_steps(part, (), part.body)
         else:
             self._nest(part)
 
@@ -143,6 +143,8 @@ class _Plan:
             self._ordered(part, loops, body)
         elif not loops and (scan := self._scan_of(body)) is not None:
             self._scan(part, *scan)
+        elif by_rows(body) and self._is_shared(loops, body):
+            self._two_steps(part, loops, body)
         elif by_rows(body):
             self._rows(part, loops, body)
         elif self._by_columns(loops, body):
@@ -383,46 +385,73 @@ class _Plan:
         w.together(part.body)
         self._launch(w, Shape("rows", self._known_width(part.body), 1))
 
-    def _two_steps(self, part: Part, s: Reduce) -> None:
-        w = self._writer()
+    def _is_shared(self, loops: Sequence[For], body: Sequence[Stmt]) -> bool:
+        """Whether rows are so few and long that several blocks share each."""
+        rows = prod([loop.size for loop in loops])
+        found = [s for s in body if isinstance(s, Reduce)]
+        few = isinstance(rows, int) and 0 < rows <= max(2, self.limits.grid // 16)
+        if len(found) != 1 or not few:
+            return False
+        (s,) = found
+        if is_ordered(s) or accessed(s.body)[1] or not self._is_known(s.size):
+            return False
+        long = not isinstance(s.size, int) or s.size > _SMALL
+        return long and all(isinstance(x, (Let, Store, Reduce)) for x in body)
+
+    def _two_steps(self, part: Part, loops: Sequence[For], body: Sequence[Stmt]) -> None:
+        """Partial results of blocks, for each row of loops, then what becomes of them."""
+        at = next(k for k, s in enumerate(body) if isinstance(s, Reduce))
+        before, s, after = body[:at], body[at], body[at + 1 :]
+        assert isinstance(s, Reduce)
+        rows = prod([loop.size for loop in loops])
+        w = self._writer(self.limits.block)
         self._begin_block(w)
         self._before(w, part)
         w.line("_x = int64(cuda.blockIdx.x) * cuda.blockDim.x + _t")
         w.line("_all = int64(cuda.gridDim.x) * cuda.blockDim.x")
-        sweep, each = sweep_of(w, s), 1
-        if sweep is None:
-            parts = w.accumulate(s, "_x", "_all")
-        else:
-            vectors = vectors_of_sweeps(w, [sweep], s.size, set())
-            each, parts = vectors.count, combiners(s)
-            vectors.aligned(w)
+        w.line("_row = int64(cuda.blockIdx.y)")
+        w.line("_rows = int64(cuda.gridDim.y)")
+        parts, sweep = combiners(s), sweep_of(w, s)
+        outer = {loop.var for loop in loops}
+        vectors = None if sweep is None else vectors_of_sweeps(w, [sweep], s.size, outer)
+
+        def add(position: str) -> None:
+            for p in parts:
+                p.add(w, w.expr(p.target.expr), position)
+
+        with self._over_rows(w, loops):
+            w.alone(before)
             for p in parts:
                 p.begin(w)
-
-            def add(position: str) -> None:
-                for p in parts:
-                    p.add(w, w.expr(p.target.expr), position)
-
-            vectors.over(w, sweep, "_x", "_all", vectors.most([sweep]), add)
-        w.join_row(parts)
-        held: list[list[tuple[str, str]]] = []
-        with w.inside("if _t == 0:"):
-            for p in parts:
-                held.append([(self._scratch(d), d) for d in p.dtypes])
-                for name, (array, d) in zip(p.names, held[-1], strict=True):
-                    w.line(f"{array}[cuda.blockIdx.x] = {_stored(name, d)}")
+            if sweep is None or vectors is None:
+                w.accumulate(s, "_x", "_all", parts)
+            else:
+                vectors.aligned(w)
+                vectors.over(w, sweep, "_x", "_all", vectors.most([sweep]), add)
+            w.join_row(parts)
+            held = [[(self._scratch(d), d) for d in p.dtypes] for p in parts]
+            with w.inside("if _t == 0:"):
+                for p, arrays in zip(parts, held, strict=True):
+                    for name, (array, d) in zip(p.names, arrays, strict=True):
+                        place = "_row * cuda.gridDim.x + cuda.blockIdx.x"
+                        w.line(f"{array}[{place}] = {_stored(name, d)}")
         given = [array for arrays in held for array, _ in arrays]
-        self._launch(w, Shape("partial", s.size, each=each), given)
-        w = self._writer()
+        each = 1 if vectors is None else vectors.count
+        self._launch(w, Shape("partial", s.size, rows, each), given)
+        w = self._writer(self.limits.block)
         self._begin_block(w)
         self._before(w, part)
-        for p in parts:
-            p.begin(w)
-        with w.counting("_k", "_t", "_blocks", "_threads"):
-            self._join_parts(w, parts, held, "_k")
-        w.combine(s, parts)
-        w.together(part.body[1:])
-        self._launch(w, Shape("rows", self.limits.block, 1), given, blocks=True)
+        w.line("_row = int64(cuda.blockIdx.x)")
+        w.line("_rows = int64(cuda.gridDim.x)")
+        with self._over_rows(w, loops):
+            w.alone(before)
+            for p in parts:
+                p.begin(w)
+            with w.counting("_k", "_t", "_blocks", "_threads"):
+                self._join_parts(w, parts, held, "_row * _blocks + _k")
+            w.combine(s, parts)
+            w.together(after)
+        self._launch(w, Shape("rows", self.limits.block, rows), given, blocks=True)
 
     def _is_known(self, d: Dim) -> bool:
         """Whether a size is known before the kernel runs."""

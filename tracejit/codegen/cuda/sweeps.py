@@ -30,7 +30,7 @@ __all__ = ["LINES", "Access", "Held", "Sweep", "Vectors", "sweep_of", "vectors_o
 
 #: Bytes of a vector, lines of all elements of a thread at most, and what a branch counts as: a
 #: compiler's time.
-_BYTES, LINES, _BRANCH = 16, 640, 8
+_BYTES, LINES, _BRANCH = 16, 1000, 8
 #: Vectors of a thread in flight where it goes on afterwards.
 _VECTORS = 4
 #: What stands for the position in an access.

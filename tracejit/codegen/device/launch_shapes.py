@@ -25,12 +25,10 @@ def divide(
     # Threads with several requests in flight: fewer of them keep memory busy, and hand on less.
     busy = min(limits.grid, max(2, limits.grid // 4))
     if shape.kind == "partial":
-        return (
-            n.clamp(n.quotient(x, str(limits.block)), 1, busy),
-            "1",
-            str(limits.block),
-            "1",
-        )
+        # Not more partial results than blocks: see `Scratch`.
+        most = n.clamp(n.divide(str(busy), y), 1, busy) if shape.y != 1 else str(busy)
+        blocks = n.least(n.clamp(n.quotient(x, str(limits.block)), 1, busy), most)
+        return blocks, n.clamp(y, 1, busy), str(limits.block), "1"
     if shape.kind == "columns":
         wide = max(1, min(WIDE, limits.block // 2))
         tall = limits.block // wide

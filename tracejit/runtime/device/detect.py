@@ -42,15 +42,28 @@ def first_array(values: Sequence[Any]) -> Any:
 
 def is_on_device(x: Any) -> bool:
     """Whether an array, which may be on the host, is on a CUDA device."""
-    if not hasattr(type(x), "__dlpack_device__"):
-        return hasattr(type(x), "__cuda_array_interface__")
-    if host_library(type(x)) == "torch" and not x.is_cuda:
-        return False  # Asking by DLPack takes long.
-    try:
-        kind, _ = x.__dlpack_device__()
-    except Exception:
+    cls = type(x)
+    if not hasattr(cls, "__dlpack_device__"):
+        return hasattr(cls, "__cuda_array_interface__")
+    is_tensor = host_library(cls) == "torch"
+    if is_tensor and not x.is_cuda:
         return False
-    return int(kind) in _CUDA
+    # Asking by DLPack takes long. A library that has arrays on GPUs alone is for one kind of them.
+    known = _ON_CUDA.get(cls)
+    if known is None:
+        try:
+            kind, _ = x.__dlpack_device__()
+        except Exception:
+            return False
+        known = int(kind) in _CUDA
+        if is_tensor or _is_of_cupy(cls):
+            _ON_CUDA[cls] = known
+    return known
+
+
+def _is_of_cupy(cls: type) -> bool:
+    names = {(str(x.__module__).partition(".")[0], x.__name__) for x in cls.__mro__}
+    return ("cupy", "ndarray") in names
 
 
 def find_array(x: Any, is_one: Callable[[Any], bool] = is_on_device, depth: int = 0) -> Any:
@@ -146,6 +159,8 @@ def _host_library(cls: type) -> str | None:
     return None if is_numpy or not all(hasattr(cls, name) for name in needs) else "standard"
 
 
+#: Whether what lies on a GPU of a class is on one of CUDA's.
+_ON_CUDA: dict[type, bool] = {}
 #: Their libraries.
 _HOST: dict[type, str | None] = {}
 #: DLPack's numbers of CUDA devices, and of memory that the host shares with them.

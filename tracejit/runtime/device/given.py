@@ -27,7 +27,11 @@ class Given(Library):
         self._library = common_library(found)
         #: The number of the device.
         self.ordinal = self._library.ordinal or 0
-        wait_for_others(found, self.stream())
+        #: The stream of the call, and of all arrays of the library that name no other.
+        self._stream = now = self._library.stream()
+        others = [a for a in found if a.library is not self._library or a.stream is not None]
+        if others:
+            wait_for_others(others, now)
 
     def owns(self, x: Any) -> bool:
         known = self._known.get(id(x))
@@ -56,7 +60,7 @@ class Given(Library):
         return library.view(owner, view.ctypes.data, view.shape, view.strides, view.dtype)
 
     def stream(self) -> int:
-        return self._library.stream()
+        return self._stream
 
     def read(self, owner: Any, address: int, size: int) -> np.ndarray[Any, Any]:
         out = np.empty(size, np.uint8)
