@@ -3,7 +3,7 @@
 Sums of floats carry their rounding errors along: the result is that of twice the precision, rounded
 (Ogita, Rump and Oishi, Accurate Sum and Dot Product, 2005, algorithm 4.4), whatever the number of
 threads; a sum of single precision is not formed in double precision. Products, like sums, depend on
-the order in the last place; the order is a function of sizes alone.
+the order in the last place; the order follows from sizes, and from which of them are known.
 
 A product from left to right may leave the range of its type between, where another order does not:
 1e200 * 1e200 * 1e-200 * 1e-200 is infinite. See `_Product`.

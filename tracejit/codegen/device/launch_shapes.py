@@ -42,8 +42,8 @@ def divide(
         # Rows of a warp share a block, but where few of them are to be spread over all blocks.
         few = n.clamp(n.divide(y, str(max(1, limits.grid // 8))), 1, limits.block // limits.warp)
         several = n.equal(threads, limits.warp, few, "1")
-        blocks = limits.grid * limits.block // limits.warp
-        return n.clamp(n.quotient(y, several), 1, blocks), "1", threads, several
+        most_rows = limits.grid * limits.block // limits.warp
+        return n.clamp(n.quotient(y, several), 1, most_rows), "1", threads, several
     block_x = n.clamp(n.power(x), 1, limits.block)
     block_y = "1"
     if shape.y != 1:
