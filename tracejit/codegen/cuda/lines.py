@@ -100,14 +100,20 @@ class Lines:
 
     def decode(self, rest: str, loops: Sequence[tuple[str, Dim]]) -> None:
         """The variables of loops around each other, by the number of the iteration."""
+        total = prod([size for _, size in loops])
+        kind = "int64"
+        if len(loops) > 1 and isinstance(total, int) and total < 1 << 31:
+            # GPUs divide numbers of 64 bits by many instructions.
+            kind, wide, rest = "int32", rest, self.fresh()
+            self.line(f"{rest} = int32({wide})")
         for var, size in reversed(loops[1:]):
             # Neither is negative, and the size is not 0.
-            length = f"int64({self.dim(size)})"
-            self.line(f"{var} = fn_rest({rest}, {length})")
+            length = f"{kind}({self.dim(size)})"
+            self.line(f"{var} = int64(fn_rest({rest}, {length}))")
             following = self.fresh()
             self.line(f"{following} = fn_quotient({rest}, {length})")
             rest = following
-        self.line(f"{loops[0][0]} = {rest}")
+        self.line(f"{loops[0][0]} = int64({rest})" if len(loops) > 1 else f"{loops[0][0]} = {rest}")
 
     def call(self, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str:
         """A scalar function of operands."""
