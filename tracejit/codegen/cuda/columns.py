@@ -7,7 +7,7 @@ r3_0 += _1 + ... r3_3 += _4               r3_0 += _5 ...
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tracejit.codegen.cuda.combine import Combiner, combiners
@@ -78,17 +78,22 @@ class Columns:
             for k, (row, found) in enumerate(zip(at, loaded, strict=True)):
                 with w.under(f"{row} < {size}" if k else ""), w.apart():
                     self._begin(w, s, row)
-                    left = iter(shares)
-
-                    def add(position: str, s: Reduce = s) -> None:
-                        for part, t in zip(next(left), s.targets, strict=True):  # noqa: B023
-                            part.add(w, w.expr(t.expr), s.var)
-
-                    self.vectors.compute(w, sweep, places, found, each=add)
+                    self.vectors.compute(w, sweep, places, found, each=_adding(w, s, shares))
 
     def _begin(self, w: Writer, s: Reduce, row: str) -> None:
         w.line(f"{s.var} = {row}")
         w.quotients(s)
+
+
+def _adding(w: Writer, s: Reduce, shares: Sequence[Sequence[Combiner]]) -> Callable[[str], None]:
+    """Returns what accumulates the term of one column after the other."""
+    left = iter(shares)
+
+    def add(_: str) -> None:
+        for part, t in zip(next(left), s.targets, strict=True):
+            part.add(w, w.expr(t.expr), s.var)
+
+    return add
 
 
 def columns_of(w: Writer, loops: Sequence[For], s: Reduce, alone: bool) -> Columns:

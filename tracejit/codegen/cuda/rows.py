@@ -33,7 +33,7 @@ from tracejit.codegen.cuda.vectors import loads_of
 from tracejit.codegen.cuda.writer import Writer
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.ir.dims import Dim, prod
-from tracejit.ir.kernel import For, Kernel, Let, Reduce, Stmt, Store
+from tracejit.ir.kernel import For, Kernel, Let, Load, Reduce, Stmt, Store
 from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Rows", "rows_of"]
@@ -268,5 +268,5 @@ class _Row:
         known = {e.buffer for e in loads_of([s]) if not self._is_known(e)}
         self.w.meet_before((loads & known) - self.own, stores - self.own)
 
-    def _is_known(self, e) -> bool:  # type: ignore[no-untyped-def]
+    def _is_known(self, e: Load) -> bool:
         return (e.buffer, self.w.offset(e.buffer, e.index)) in self.stored
