@@ -30,6 +30,7 @@ import tracejit
 from tests.support.compare import Mismatch, assert_same
 from tracejit.frontend.interpreter.library_functions import NAMES as FOLLOWED_NAMES
 from tracejit.frontend.interpreter.library_functions import function_named
+from tracejit.frontend.numpy.method_forms import METHOD_FORMS
 from tracejit.frontend.numpy.registry import HANDLERS
 from tracejit.frontend.numpy.ufuncs import DEFINED
 from tracejit.ops.array.elementwise import UFUNC_OPS
@@ -136,7 +137,9 @@ def _parameters(name: str) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(f).parameters)
     except ValueError:
-        return dict(inspect.signature(HANDLERS[f]).parameters)
+        # NumPy says nothing of these, or not yet.
+        known = METHOD_FORMS.get(name.removeprefix("ndarray."), HANDLERS.get(f))
+        return {} if known is None else dict(inspect.signature(known).parameters)
 
 
 def calls(name: str) -> Iterator[Call]:

@@ -86,8 +86,14 @@ CASES: list[tuple[Callable[..., Any], Any]] = [
 def test_parts(k: int) -> None:
     f, x = CASES[k]
     compiled = tracejit.jit(f)
+    try:
+        expected = f(x)
+    except TypeError as e:  # This NumPy knows no `out=...`.
+        with pytest.raises(TypeError, match=str(e)):
+            compiled(x)
+        return
     for _ in range(2):
-        assert_same(compiled(x), f(x))
+        assert_same(compiled(x), expected)
     assert not compiled.report().fallbacks and not compiled.report().bailouts
 
 

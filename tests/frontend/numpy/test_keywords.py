@@ -14,7 +14,8 @@ from tests.frontend.numpy import refused_samples
 from tests.frontend.numpy.argument_kinds import shown
 from tests.frontend.numpy.keywords import KNOWN, NAMES, Call, calls, difference
 from tests.support.sampling import full, in_slice
-from tracejit.frontend.numpy.methods import _EXTRA, _METHODS
+from tracejit.frontend.numpy.method_forms import METHOD_FORMS
+from tracejit.frontend.numpy.methods import _EXTRA, _METHODS, method_signature
 
 CASES = [
     pytest.param(case, id=f"{group.lower()}{k}")
@@ -59,4 +60,7 @@ def test_odd_values_of_keywords(part: int) -> None:
 @pytest.mark.parametrize("name", sorted({*_METHODS, *_EXTRA}))
 def test_methods_are_those_of_arrays(name: str) -> None:
     """What is no method, or has no signature to check calls by, would take anything."""
-    assert inspect.signature(getattr(np.ndarray, name))
+    known = inspect.signature(METHOD_FORMS[name])
+    assert [*known.parameters] == [*method_signature(name).parameters]
+    method = getattr(np.ndarray, name)
+    assert not method.__text_signature__ or known == inspect.signature(method)

@@ -112,11 +112,12 @@ def test_rounding_beyond_exact_powers(decimals: int) -> None:
         agree(lambda x: np.round(x, decimals), x * 10.0 ** np.clip(-decimals, -302, 302))
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", [[True, False, True, False], True, [True], np.bool_(True), [1.0]])
 def test_truths_are_no_positions(key: Any) -> None:
     x = np.arange(4.0)
     f = tracejit.jit(lambda x: x.flat[key])
-    with pytest.warns(), np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
         try:
             expected = x.flat[key]
         except IndexError as e:

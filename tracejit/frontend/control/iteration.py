@@ -11,6 +11,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.number_operators import binary_operator
+from tracejit.frontend.tracing.checks import class_of, refuse_index
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.items import Items
@@ -181,7 +182,7 @@ def _require_int(x: Any) -> None:
         if kind in ("int", "bool") or getattr(x.type, "dtype", None) is not None:
             if kind in ("int", "bool") or x.type.dtype.kind in "iu":  # type: ignore[union-attr]
                 return
-        raise TypeError(f"'{x.type}' object cannot be interpreted as an integer")
+        refuse_index(class_of(x))
     if isinstance(x, TracedArray):
         raise TraceError("TJ004", "range() of an array", user_line())
     operator.index(x) if not isinstance(x, SymInt) else None

@@ -50,6 +50,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
+from tracejit.locks import once
 
 __all__ = ["call", "operations_of", "takes_unions"]
 
@@ -472,6 +473,15 @@ def _is_no_output(out: Any) -> bool:
     return isinstance(out, tuple) and len(out) == 1 and out[0] is None
 
 
+@once
+def _knows_array_results() -> bool:
+    """Whether `out=...` asks ufuncs for an array: since NumPy 2.3."""
+    try:
+        return isinstance(np.negative(1.0, out=...), np.ndarray)
+    except TypeError:
+        return False
+
+
 @takes_arrays
 def _call_ufunc(
     interpreter: Interpreter,
@@ -481,7 +491,7 @@ def _call_ufunc(
     kwargs: dict[str, Any],
 ) -> Any:
 
-    if kwargs.get("out") is Ellipsis:
+    if kwargs.get("out") is Ellipsis and _knows_array_results():
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
     if method != "__call__" and _is_no_output(kwargs.get("out")):

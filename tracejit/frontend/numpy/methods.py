@@ -13,6 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import copied, in_order_of, laid_out_as
+from tracejit.frontend.numpy.method_forms import METHOD_FORMS
 from tracejit.frontend.numpy.registry import HANDLERS, bound_to, call_function
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -30,7 +31,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
 
-__all__ = ["array_attribute", "scalar_attribute"]
+__all__ = ["array_attribute", "method_signature", "scalar_attribute"]
 
 _METHODS: dict[str, Any] = {
     name: getattr(np, name)
@@ -181,20 +182,16 @@ def _call(name: str, x: Tracer, args: Any, kwargs: Any) -> Any:
 
 
 @cache
-def _signature(name: str) -> inspect.Signature | None:
-    """NumPy's own signature of a method, which it says since 2.4."""
-    try:
-        return inspect.signature(getattr(np.ndarray, name))
-    except ValueError:
-        return None
+def method_signature(name: str) -> inspect.Signature:
+    """The signature of a method of arrays: NumPy's own, which it says since 2.4."""
+    method = getattr(np.ndarray, name)
+    return inspect.signature(method if method.__text_signature__ else METHOD_FORMS[name])
 
 
 def _check_arguments(name: str, args: Any, kwargs: Any) -> None:
     """Leave it to NumPy to refuse arguments that its method does not take."""
-    signature = _signature(name)
     try:
-        if signature is not None:
-            signature.bind(*args, **kwargs)
+        method_signature(name).bind(*args, **kwargs)
     except TypeError as e:
         raise TraceError("TJ004", f"ndarray.{name}: {e}", user_line()) from None
 

@@ -23,6 +23,7 @@ from tracejit.ir.types import PyScalar, dtype_of
 from tracejit.ops.array.numpy_formulas import FORMULAS, formula_value, same_bits
 
 __all__ = [
+    "OperatorUfunc",
     "complex_formula",
     "exponents_with_ufuncs",
     "keeps_equal",
@@ -204,36 +205,47 @@ def _takes_root(
 EXPONENTS = (2, 1, 0, -1, 0.5)
 
 
+class OperatorUfunc(NamedTuple):
+    """What computes `x ** exponent`: a ufunc, the dtype in which it is handed x, and whether the
+    result is an array even without axes."""
+
+    ufunc: Any
+    dtype: np.dtype[Any]
+    gives_array: bool
+
+
 class _Asked(np.ndarray[Any, Any]):
     """An array that tells which ufunc it is handed to."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return ufunc
+        return OperatorUfunc(ufunc, inputs[0].dtype, "out" in kwargs)
 
 
 @lru_cache(maxsize=1024)
 def _asked(dtype: np.dtype[Any], kind: Any, exponent: Any) -> Any:
-    return _Asked((2,), dtype) ** exponent
+    return np.zeros(2, dtype).view(_Asked) ** exponent
 
 
-def operator_ufunc(dtype: np.dtype[Any], exponent: Any) -> Any:
+def operator_ufunc(dtype: np.dtype[Any], exponent: Any) -> OperatorUfunc:
     """The ufunc that `x ** exponent` is for an array of that dtype, and a number that is no array.
 
     For some exponents NumPy takes another one than `power`.
     """
     kind: Any = type(exponent)
-    return _asked(dtype, kind, exponent)
+    found: OperatorUfunc = _asked(dtype, kind, exponent)
+    return found
 
 
-def exponents_with_ufuncs(dtype: np.dtype[Any], exponent: Any) -> dict[float, Any]:
+def exponents_with_ufuncs(dtype: np.dtype[Any], exponent: Any) -> dict[float, OperatorUfunc]:
     """The values of an exponent of this kind for which `x ** exponent` is another ufunc than power,
     for an array x of that dtype.
     """
     o = _described(exponent)
     if o.signs:
         return {}
-    asked = {v: _Asked((2,), dtype) ** _example(o, complex(v)) for v in EXPONENTS if _holds(o, v)}
-    return {v: ufunc for v, ufunc in asked.items() if ufunc is not np.power}
+    array: Any = np.zeros(2, dtype).view(_Asked)
+    asked = {v: array ** _example(o, complex(v)) for v in EXPONENTS if _holds(o, v)}
+    return {v: found for v, found in asked.items() if found.ufunc is not np.power}
 
 
 def _holds(o: _Operand, value: float) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import is_static_number, operand
+from tracejit.frontend.numpy.conversion import asarray, is_static_number, operand
 from tracejit.frontend.numpy.ufunc_loops import (
+    OperatorUfunc,
     complex_formula,
     exponents_with_ufuncs,
     operator_ufunc,
@@ -285,9 +286,10 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     ufunc = np.power if spelled is operator.pow else spelled
     if spelled is operator.pow and isinstance(x, TracedArray):
         if is_static_number(y):
-            ufunc = operator_ufunc(x.dtype, y)
+            found = operator_ufunc(x.dtype, y)
+            ufunc = found.ufunc
             if ufunc.nin == 1:
-                return elementwise(ufunc, (x,))
+                return _power_of(found, x)
         elif x.dtype.kind == "b" and exponents_with_ufuncs(x.dtype, y):
             # The dtype depends on the exponent's value: bool ** 2 is int8, bool ** 3 is int64.
             raise TraceError("TJ001", "the exponent of a boolean array", user_line())
@@ -295,6 +297,10 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     signature = (None, None, how["dtype"]) if how else None
     dtypes = resolve(ufunc, tuple(map(_operand_dtype, operands)), signature)
     loop = check_dtype(dtypes[0])
+    others: dict[float, OperatorUfunc] = {}
+    if spelled is operator.pow and isinstance(x, TracedArray) and isinstance(y, Tracer | SymInt):
+        others = exponents_with_ufuncs(x.dtype, y)
+        _require_same_results(others, dtypes[-1], x)
     if loop.kind == "f" and loop == dtypes[1]:
         return _real_power(spelled, operands, loop, **how)
     if ufunc is np.float_power:
@@ -307,13 +313,32 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     if counts:
         how["nonneg"] = True
     out = elementwise(np.power, (x, y), **how)
-    if spelled is operator.pow and isinstance(x, TracedArray) and isinstance(y, Tracer | SymInt):
-        # Some exponents that the run may bring have a ufunc of their own.
-        for value, other in exponents_with_ufuncs(x.dtype, y).items():
-            taken = operand(DISPATCH.binary_operator(operator.eq, lift(y), value), np.dtype(bool))
-            values = [taken, elementwise(other, (x,)).value(), out.value()]
-            out = apply("select", values, shape_of(out.type), (x,))
+    # Some exponents that the run may bring have a ufunc of their own.
+    for value, found in others.items():
+        taken = operand(DISPATCH.binary_operator(operator.eq, lift(y), value), np.dtype(bool))
+        values = [taken, _power_of(found, x).value(), out.value()]
+        out = apply("select", values, shape_of(out.type), (x,))
     return out
+
+
+def _require_same_results(
+    others: dict[float, OperatorUfunc], dtype: np.dtype[Any], x: TracedArray
+) -> None:
+    """Raise TraceError where the exponent's value decides about the dtype or the kind of result."""
+    for value, found in others.items():
+        given = resolve(found.ufunc, (found.dtype,), None)[-1]
+        if given != dtype or found.gives_array and not x.ndim:
+            raise TraceError("TJ001", f"an exponent, whether it is {value}", user_line())
+
+
+def _power_of(found: OperatorUfunc, x: TracedArray) -> Tracer:
+    """`x` to the power for which NumPy takes a ufunc of one operand."""
+    base: Any = operand_tracer(x, found.dtype)
+    if found.ufunc.__name__ == "_ones_like":
+        out = np.ones_like(base)[()]
+    else:
+        out = elementwise(found.ufunc, (base,))
+    return asarray(out) if found.gives_array else out
 
 
 def _require_counts(y: Any) -> None:

@@ -61,7 +61,13 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
-from tracejit.frontend.tracing.checks import class_of, require_known, require_plain, require_reverse
+from tracejit.frontend.tracing.checks import (
+    class_of,
+    refuse_index,
+    require_known,
+    require_plain,
+    require_reverse,
+)
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
@@ -111,7 +117,7 @@ def _range(interpreter: Interpreter, *args: Any) -> Any:
 
 def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
-        raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
+        refuse_index(class_of(start))
     start = interpreter.binary("add", interpreter.call(operator.index, start), 0)
     if isinstance(iterable, GeneratorCall):
         return enumerated_items(interpreter, iterable, start)

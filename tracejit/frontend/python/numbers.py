@@ -19,7 +19,13 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.python import failures
-from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
+from tracejit.frontend.tracing.checks import (
+    class_of,
+    has_traced,
+    refuse_index,
+    require_known,
+    require_plain,
+)
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -188,7 +194,7 @@ def integer_operand(x: Any) -> Any:
             return x
         if not x.is_python and dtype_of(x.type).kind in "iu":
             return python_number(x, "int")
-        raise TypeError(f"'{class_of(x).__name__}' object cannot be interpreted as an integer")
+        refuse_index(class_of(x))
     if isinstance(x, TracedArray):
         raise TraceError("TJ004", "an array as an int", user_line())
     return lift(x if isinstance(x, SymInt) else operator.index(x))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import operator
 import sys
+import warnings
 from types import BuiltinFunctionType, FunctionType, GeneratorType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.locks import once
 
 __all__ = [
     "CONTAINERS",
@@ -34,11 +37,12 @@ __all__ = [
     "has_traced",
     "is_opaque",
     "is_operand",
+    "refuse_index",
     "require_index",
-    "require_reverse",
     "require_key",
     "require_known",
     "require_plain",
+    "require_reverse",
 ]
 _PYTHON_CLASSES: dict[str, type] = {"int": int, "float": float, "complex": complex, "bool": bool}
 NUMBERS = (int, float, complex, bool)
@@ -163,7 +167,27 @@ def require_reverse(x: Any) -> None:
     """Raise TypeError unless Python sorts by `reverse=x`: before 3.13 it is to be an int."""
     cls = class_of(x)
     if sys.version_info < (3, 13) and (cls is np.bool_ or not hasattr(cls, "__index__")):
-        raise TypeError(f"'{cls.__name__}' object cannot be interpreted as an integer")
+        refuse_index(cls)
+
+
+def refuse_index(cls: type) -> NoReturn:
+    """Raise TypeError for an object of a class that gives no index.
+
+    Raises TraceError for NumPy's bools where they give one with a warning, before NumPy 2.3.
+    """
+    if cls is np.bool_ and _bools_are_indices():
+        raise TraceError("TJ004", "a bool of NumPy as an index", user_line())
+    raise TypeError(f"'{cls.__name__}' object cannot be interpreted as an integer")
+
+
+@once
+def _bools_are_indices() -> bool:
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            operator.index(np.True_)  # type: ignore[arg-type]
+        except TypeError:
+            return False
+    return True
 
 
 def require_index(key: Any) -> None:

@@ -884,6 +884,8 @@ np.take(a, i, axis=1, out=b)
 np.argmax(a, axis=1, keepdims=True)
 """
 
+#: The reason for names that some of the supported versions of NumPy still have.
+REMOVED = "removed, or only raise an exception"
 #: What there is to say of names without a recipe: reason -> names.
 WITHOUT: dict[str, str] = {
     "reads or writes files, or buffers of other objects": """
@@ -913,6 +915,8 @@ WITHOUT: dict[str, str] = {
     "memory as such, not elements": """
         ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.getfield ndarray.setfield
         ndarray.setflags ndarray.byteswap ndarray.resize""",
+    REMOVED: """
+        ndarray.itemset ndarray.newbyteorder ndarray.ptp ndarray.tostring np.in1d np.trapz""",
 }
 
 

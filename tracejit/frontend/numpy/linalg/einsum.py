@@ -18,6 +18,7 @@ from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
+from tracejit.locks import once
 from tracejit.ops.array.axis_orders import iterator_order
 
 __all__: list[str] = []
@@ -207,11 +208,19 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     elif x.ndim > 1 and (len(arrays) > 1 or set(a) != set(labels[0])):
         order = _order(views, result)
         x = of_unknown_order(x) if order is None else in_order(x, order)
-    if optimize is not False and not x.ndim and len(arrays) > 2:
+    if x.ndim or optimize is not False and _keeps_arrays():
+        return x
+    if optimize is not False and len(arrays) > 2:
         _require_one_group(arrays, labels, optimize)
         return x
     # A product of matrices stays an array without axes.
-    return x if x.ndim or optimize is not False and contracted else x[()]
+    return x if optimize is not False and contracted else x[()]
+
+
+@once
+def _keeps_arrays() -> bool:
+    """Whether NumPy gives arrays without axes for all sums that it optimizes (before 2.4)."""
+    return isinstance(np.einsum("i->", np.ones(1), optimize=True), np.ndarray)
 
 
 def _order(operands: list[tuple[TracedArray, str]], result: str) -> tuple[int, ...] | None:
