@@ -260,6 +260,17 @@ case(
     """,
     "z",
 )
+_NESTED = """
+    y: f64[n + 1, 2] = slice(x, start=(n + 2, 1), size=(n + 1, 2), step=(-1, 1))
+    z: f64[n + 1, 2] = update_slice(y, v, start=(1, 0), size=(n, 1), step=(1, 1))
+"""
+case(
+    "update_of_part",
+    "x: f64[n + 4, 5], v: f64[n, 1]",
+    _NESTED
+    + "w: f64[n + 4, 5] = update_slice(x, z, start=(n + 2, 1), size=(n + 1, 2), step=(-1, 1))",
+    "w",
+)
 case(
     "update_again",
     "x: f64[n], v: f64[2]",

@@ -67,16 +67,21 @@ def f(n: size, x: f64, i: int):
     return y
 """
 
-#: A negative index counts from the end of the slice, not of the array.
+#: A negative index counts from the end of the part, not of the array.
 PART = """
-def f(n: size, a: f64[n], i: int):
+def f(n: size, a: f64[n], i: TYPE, x: f64):
     s: f64[n - 1] = slice(a, start=(1,), size=(n - 1,), step=(1,))
-    p: f64[()] = gather(s, i)
+    r: f64[n - 2] = slice(s, start=(n - 2,), size=(n - 2,), step=(-1,))
+    p: f64[()] = gather(r, i)
     y: f64 = element(p)
-    return y
+    v: f64[()] = broadcast_to(x, shape=())
+    t: f64[n - 2] = scatter(r, v, i)
+    b: f64[n - 1] = update_slice(s, t, start=(n - 2,), size=(n - 2,), step=(-1,))
+    c: f64[n] = update_slice(a, b, start=(1,), size=(n - 1,), step=(1,))
+    return y, c
 """
 
-KEPT = {"late": LATE, "dropped": DROPPED, "part": PART}
+KEPT = {"late": LATE, "dropped": DROPPED}
 
 
 def parse(text: str) -> Graph:
@@ -124,12 +129,17 @@ def test_writes(place: tuple[int, int], order: Any) -> None:
 def test_what_cannot_move_stays(name: str, i: int) -> None:
     graph = parse(KEPT[name])
     assert any(n.op.name == "element" for n in scalarize(graph).nodes)
-    inputs: dict[str, list[Any]] = {
-        "late": [A[0], i, np.float64(7.5)],
-        "part": [A[:, 0].copy(), i],
-    }
-    if name in inputs:
-        same_everywhere(graph, inputs[name])
+    if name == "late":
+        same_everywhere(graph, [A[0], i, np.float64(7.5)])
+
+
+@pytest.mark.parametrize("kind", ["int", "i64"])
+@pytest.mark.parametrize("i", [0, 2, 3, 4, 5, -1, -3, -4, -6])
+def test_places_in_parts(i: int, kind: str) -> None:
+    graph = parse(PART.replace("TYPE", kind))
+    after = dce(scalarize(scalarize(graph)))
+    assert not {"gather", "scatter", "update_slice"} & {n.op.name for n in after.nodes}
+    same_everywhere(graph, [A[0].repeat(2), i if kind == "int" else np.int64(i), np.float64(-0.0)])
 
 
 def test_reads_and_writes_as_text(golden: Golden) -> None:

@@ -59,12 +59,14 @@ STORES = {
     "part of a row from data": "out[idx[i], ::2] += v",
     "part filled": "out[idx[i], -3:].fill(v)",
     "put": "np.put(out, idx[i] * 5 + j, v)",
-}
-#: Stores that may copy: a cut array at a place that data decide.
-COPYING = {
     "reversed": "out[::-1][i, j] = v",
     "part of columns": "out[1:, :3][idx[i] - 1, j % 3] = v",
+    "part of columns, a row": "out[1:, :3][idx[i] - 1] = v",
+    "every second row": "out[::2][idx[i] // 2] += v",
+    "reversed, transposed": "out[::-1].T[j, i] = v",
 }
+#: A store that may copy: into a part of all elements, at a place that data decide.
+COPYING = {"part of all": "out.reshape(-1)[::2][idx[i]] = v"}
 
 
 def made(array: str, loop: str, store: str) -> Callable[..., Any]:
@@ -107,7 +109,7 @@ def test_stores_take_no_copies(array: str, loop: str, store: str) -> None:
 
 
 def test_a_copy_in_a_loop_is_told() -> None:
-    plain = made("Fortran order", "tested", COPYING["reversed"])
+    plain = made("Fortran order", "tested", COPYING["part of all"])
     f = tracejit.jit(plain)
     for n in (20, 30, 50):
         np.testing.assert_array_equal(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from tracejit.ir.dims import Dim, bounds
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.graph import Attr, GraphBuilder, Node, Value
+from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of, lossless
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.python.conversion import ToNpScalar
+from tracejit.passes.simplify.fold import emit_constant
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
-__all__ = ["apart", "is_outside", "is_positive"]
+__all__ = ["apart", "index_of_part", "is_outside", "is_positive", "moved_axes"]
+
+_I64 = NpScalar(np.dtype(np.int64))
 
 
 def _shape(value: Value) -> tuple[Dim, ...]:
@@ -82,18 +90,18 @@ def slice_of_everything(r: Rewriter, node: Node) -> Value | None:
 def slice_twice(r: Rewriter, node: Node) -> Value | None:
     """x[s + i*p][t + j*q] -> x[s + t*p + j*p*q]"""
     inner = r.producer(node.inputs[0], "slice")
-    if inner is None:
-        return None
-    outer_parts = zip(node.attrs["start"], node.attrs["step"], strict=True)
-    inner_parts = zip(inner.attrs["start"], inner.attrs["step"], strict=True)
-    pairs = list(zip(inner_parts, outer_parts, strict=True))
-    return r.make(
-        "slice",
-        inner.inputs,
-        start=tuple(s + t * p for (s, p), (t, _) in pairs),
-        size=node.attrs["size"],
-        step=tuple(p * q for (_, p), (_, q) in pairs),
-    )
+    return None if inner is None else r.make("slice", inner.inputs, **_part_of_part(inner, node))
+
+
+def _part_of_part(outer: Node, inner: Node) -> dict[str, Attr]:
+    """The region of a whole array that is a region of one of its regions."""
+    places = zip(outer.attrs["start"], outer.attrs["step"], inner.attrs["start"], strict=True)
+    steps = zip(outer.attrs["step"], inner.attrs["step"], strict=True)
+    return {
+        "start": tuple(s + t * p for s, p, t in places),
+        "size": inner.attrs["size"],
+        "step": tuple(p * q for p, q in steps),
+    }
 
 
 @rule("slice")
@@ -176,6 +184,56 @@ def is_positive(d: Dim) -> bool:
     return low is not None and low > 0
 
 
+def moved_axes(axes: list[int | None], moves: Sequence[Node]) -> list[int | None] | None:
+    """Which axes are where after moves; None for one of size 1 that is new, or for no axes."""
+    for move in moves:
+        (v,) = move.inputs
+        if move.op.name == "transpose":
+            axes = [axes[a] for a in move.attrs["axes"]]
+            continue
+        sizes, shape = _shape(v), move.attrs["shape"]
+        wide = [(a, n) for a, n in zip(axes, sizes, strict=True) if n != 1]
+        if [n for _, n in wide] != [n for n in shape if n != 1]:
+            return None
+        left = iter(wide)
+        axes = [next(left)[0] if n != 1 else None for n in shape]
+    return axes
+
+
+def index_of_part(
+    builder: GraphBuilder, index: Value, start: Dim, step: int, size: Dim, whole: Dim, checked: bool
+) -> Value:
+    """An index into `size` elements of an axis, from `start` on, as one into all `whole` of them.
+
+    It may count from the end; one that is out of range stays so, if it is to be `checked`.
+    """
+    shape = index.type.shape if isinstance(index.type, ArrayType) else ()
+
+    def filled(v: Value) -> Value:
+        return builder.one(OPS["broadcast_to"], (v,), shape=shape) if shape else v
+
+    def number(d: Dim) -> Value:
+        if isinstance(d, int):
+            return filled(emit_constant(builder, np.int64(d), _I64))
+        size = builder.one(OPS["dim_value"], (), dim=d)
+        return filled(builder.one(OPS["np_scalar"], (size,), dtype="i64"))
+
+    def op(name: str, *operands: Value) -> Value:
+        return builder.one(OPS[name], operands)
+
+    if not isinstance(index.type, (ArrayType, NpScalar)):
+        index = builder.one(OPS["np_scalar"], (index,), dtype="i64")
+    zero, total = number(0), number(size)
+    place = op("select", op("less", index, zero), op("add", index, total), index)
+    found = place if step == 1 else op("multiply", place, number(step))
+    found = op("add", found, number(start))
+    if not checked:
+        return found
+    outside = number(whole)
+    found = op("select", op("less", place, total), found, outside)
+    return op("select", op("less", place, zero), outside, found)
+
+
 @rule("update_slice")
 def update_of_everything(r: Rewriter, node: Node) -> Value | None:
     """update(x, v, all of x) -> v"""
@@ -196,6 +254,18 @@ def update_by_itself(r: Rewriter, node: Node) -> Value | None:
     return x
 
 
+@rule("update_slice")
+def update_of_part(r: Rewriter, node: Node) -> Value | None:
+    """update(x, update(x[region], v, part), region) -> update(x, v, part of the region)"""
+    x, new = node.inputs
+    inner = r.producer(new, "update_slice")
+    cut = None if inner is None else r.producer(inner.inputs[0], "slice")
+    if inner is None or cut is None or cut.attrs != node.attrs or not _is_one(r, cut.inputs[0], x):
+        return None
+    r.replaced.add(inner)
+    return r.make("update_slice", (x, inner.inputs[1]), **_part_of_part(node, inner))
+
+
 @rule("update_slice", "scatter")
 def update_again(r: Rewriter, node: Node) -> Value | None:
     """update(update(x, v, region), v, region) -> update(x, v, region)
@@ -213,10 +283,10 @@ def update_again(r: Rewriter, node: Node) -> Value | None:
 
 
 def _is_one(r: Rewriter, a: Value, b: Value) -> bool:
-    """Whether two values are one, or the same reshape of one."""
+    """Whether two values are one, or the same reshape or transpose of one."""
     if a is b:
         return True
-    x, y = r.producer(a, "reshape"), r.producer(b, "reshape")
+    x, y = (r.producer(v, "reshape") or r.producer(v, "transpose") for v in (a, b))
     return x is not None and y is not None and x.key() == y.key()
 
 

@@ -9,6 +9,9 @@
     b = update_slice(a, reshape(w, (1, n)), start=(i, 0), size=(1, n))
     ->  b = write_item(a, v, j, at=(i, None))
 
+An index into a part of an axis becomes one into the axis: one from the end counts from that of the
+part, and one that is out of the part's range is out of the axis' range.
+
 Elementwise ops on the way become ops on scalars, if those give the same bits. A read keeps its
 place before the node that updates the array, and one that may fail stays on its side of a node with
 effects. What made the arrays is left to `dce`, but for what may fail: the reads do that now.
@@ -17,13 +20,14 @@ effects. What made the arrays is left to `dce`, but for what may fail: the reads
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from tracejit.ir.dims import Dim, floordiv, mod
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
-from tracejit.ir.op import OPS
+from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
@@ -35,7 +39,12 @@ from tracejit.passes.analysis.effects import is_barrier
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.simplify.fold import emit_constant, known_constant
-from tracejit.passes.simplify.index import apart, is_outside
+from tracejit.passes.simplify.index import (
+    apart,
+    index_of_part,
+    is_outside,
+    moved_axes,
+)
 from tracejit.passes.simplify.rewriter import without
 
 __all__ = ["scalarize"]
@@ -45,12 +54,26 @@ _MOST_OPS = 16
 
 
 @dataclass(frozen=True)
+class _Cut:
+    """Elements of an axis: the first one, the step, how many, and how many the axis has."""
+
+    start: Dim
+    step: int
+    size: Dim
+    whole: Dim
+
+
+@dataclass(frozen=True)
 class _Index:
-    """An index operand into an axis of `size` elements; it may be negative."""
+    """An index operand into an axis of `size` elements; it may be negative.
+
+    It counts in the innermost of `cuts`, each of which is a part of the next one.
+    """
 
     value: Value
     size: Dim
     checked: bool
+    cuts: tuple[_Cut, ...] = ()
 
 
 #: Where an element lies, axis by axis.
@@ -128,7 +151,7 @@ class _Scalarizer:
 
     def _written_in(self, update: Node) -> tuple[Node, Value, _Place] | None:
         """The write into a slice that goes back to where it was cut out, the array, its place."""
-        found = self._write_into_view(update.inputs[1])
+        found = self._write_into_view(update.inputs[1], (Reshape, Transpose))
         if found is None:
             return None
         write, v, place = found
@@ -164,7 +187,7 @@ class _Scalarizer:
 
     def _written_whole(self, node: Node) -> tuple[Node, Value, _Place] | None:
         """As `_written_in`, for a write into a reshaped array that is shaped as it was."""
-        found = self._write_into_view(node.inputs[0])
+        found = self._write_into_view(node.inputs[0], (Reshape,))
         if found is None:
             return None
         write, v, place = found
@@ -172,12 +195,15 @@ class _Scalarizer:
             return None
         return write, v, place
 
-    def _write_into_view(self, v: Value) -> tuple[Node, Value, _Place] | None:
-        """The write whose reshaped result is `v`, what it writes to before it is reshaped, and its
-        place there."""
-        write, *_ = (*self._shaped(v)[::-1], None)
+    def _write_into_view(
+        self, v: Value, kinds: tuple[type[Op], ...]
+    ) -> tuple[Node, Value, _Place] | None:
+        """The write whose result is `v` after moves of these kinds, what it writes to before it is
+        moved, and its place there."""
+        write, *back = (*self._shaped(v, kinds)[::-1], None)
         if write is None or not isinstance(write.op, WriteItem):
             return None
+        there: list[Node] = []
         t = write.inputs[0].type
         assert isinstance(t, ArrayType)
         indices = iter(write.inputs[2:])
@@ -189,18 +215,22 @@ class _Scalarizer:
         place = tuple(_Index(next(indices), n, checked) if d is None else d for d, n in at)
         v = write.inputs[0]
         node = self._producer.get(v)
-        while node is not None and isinstance(node.op, Reshape):
+        while node is not None and isinstance(node.op, kinds):
             place = _source(node, place)
+            there.append(node)
             v = node.inputs[0]
             node = self._producer.get(v)
+        moves = [*there[::-1], *filter(None, back)]
+        if any(isinstance(move.op, Transpose) for move in moves) and not _is_undone(v, moves):
+            return None
         return write, v, place
 
-    def _shaped(self, v: Value) -> list[Node]:
-        """The reshapes that give `v`, the last first, and what gives its elements in this order."""
+    def _shaped(self, v: Value, kinds: tuple[type[Op], ...]) -> list[Node]:
+        """The moves of axes that give `v`, the last first, and what gives its elements."""
         nodes = []
         while (node := self._producer.get(v)) is not None:
             nodes.append(node)
-            if not isinstance(node.op, Reshape):
+            if not isinstance(node.op, kinds):
                 return nodes
             (v,) = node.inputs
         return []
@@ -213,8 +243,8 @@ class _Scalarizer:
         attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
         if indices and not indices[0].checked:
             attrs["checked"] = False
-        self.replaced.update(self._shaped(node.inputs[-1]))
-        operands = (array, write.inputs[1], *(d.value for d in indices))
+        self.replaced.update(self._shaped(node.inputs[-1], (Reshape, Transpose)))
+        operands = (array, write.inputs[1], *(_place_of(builder, d) for d in indices))
         return builder.emit(OPS["write_item"], operands, attrs)
 
     def producer(self, v: Value) -> Node | None:
@@ -245,6 +275,13 @@ def _spares(update: Node, place: _Place) -> bool:
     if not isinstance(update.op, (UpdateSlice, WriteItem)):
         return False
     return any(not isinstance(d, _Index) and is_outside(d, update, k) for k, d in enumerate(place))
+
+
+def _is_undone(v: Value, moves: Sequence[Node]) -> bool:
+    """Whether the axes of `v` are where they were after all moves."""
+    assert isinstance(v.type, ArrayType)
+    axes = moved_axes(list(range(v.type.ndim)), moves)
+    return axes is not None and all(a in (None, k) for k, a in enumerate(axes))
 
 
 def _is_array(v: Value) -> bool:
@@ -311,7 +348,8 @@ class _Reader:
         attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
         if indices and not checked:
             attrs["checked"] = False
-        return self.builder.one(OPS["read_item"], (source, *(d.value for d in indices)), **attrs)
+        operands = (source, *(_place_of(self.builder, d) for d in indices))
+        return self.builder.one(OPS["read_item"], operands, **attrs)
 
 
 def _require_checked(dropped: _Place) -> None:
@@ -369,7 +407,14 @@ def _moved(start: Dim, step: int, d: Dim | _Index, size: Dim, whole: Dim) -> Dim
     """An index into a slice of an axis as one into the axis."""
     if not isinstance(d, _Index):
         return start + d * step
-    if (start, step, size) != (0, 1, whole):
-        # A number that may be negative counts from the end of the slice.
-        raise _GiveUp
-    return d
+    if (start, step, size) == (0, 1, whole):
+        return d
+    return replace(d, cuts=(*d.cuts, _Cut(start, step, size, whole)))
+
+
+def _place_of(builder: GraphBuilder, d: _Index) -> Value:
+    """The index operand into the whole axis."""
+    v = d.value
+    for cut in d.cuts:
+        v = index_of_part(builder, v, cut.start, cut.step, cut.size, cut.whole, d.checked)
+    return v

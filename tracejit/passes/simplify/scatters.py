@@ -2,6 +2,8 @@
 
 s = slice(x, start=(0, 1), size=(n, 2)); t = scatter(s, v, i); update_slice(x, t, s's region)
 ->  scatter(x, v, (i, i), (1, 2))
+s = slice(x, start=(1,), size=(n - 2,)); t = scatter(s, v, i); update_slice(x, t, s's region)
+->  scatter(x, v, i + 1), or where it is out of the range of s, out of that of x
 f = reshape(x, (n * m,)); t = scatter(f, v, i); reshape(t, (n, m))
 ->  scatter(x, v, i // m, i % m)
 """
@@ -17,7 +19,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.passes.simplify.fold import emit_constant
-from tracejit.passes.simplify.index import is_positive
+from tracejit.passes.simplify.index import index_of_part, is_positive, moved_axes
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
 __all__: list[str] = []
@@ -67,8 +69,8 @@ def scatter_into_part(r: Rewriter, node: Node) -> Value | None:
         if _are_alike((*there, cut), known[1]):
             r.replaced |= {scatter, *back}
             return x
-    axes = _moved(list(range(_array(x).ndim)), there[::-1])
-    again = None if axes is None else _moved(axes, back[::-1])
+    axes = moved_axes(list(range(_array(x).ndim)), there[::-1])
+    again = None if axes is None else moved_axes(axes, back[::-1])
     if axes is None or again is None or any(a not in (None, k) for k, a in enumerate(again)):
         return None
     stored = _Places(r, node, scatter, axes).stored(x)
@@ -136,22 +138,6 @@ def _moves(r: Rewriter, v: Value, op: str) -> tuple[list[Node], Node | None]:
     return moves, found
 
 
-def _moved(axes: list[int | None], moves: Sequence[Node]) -> list[int | None] | None:
-    """Which axes are where after moves; None for one of size 1 that is new, or for no axes."""
-    for move in moves:
-        (v,) = move.inputs
-        if move.op.name == "transpose":
-            axes = [axes[a] for a in move.attrs["axes"]]
-            continue
-        sizes, shape = _array(v).shape, move.attrs["shape"]
-        wide = [(a, n) for a, n in zip(axes, sizes, strict=True) if n != 1]
-        if [n for _, n in wide] != [n for n in shape if n != 1]:
-            return None
-        left = iter(wide)
-        axes = [next(left)[0] if n != 1 else None for n in shape]
-    return axes
-
-
 class _Places:
     """Where a scatter into a part of an array stores: `axes` are those of the scatter's operand."""
 
@@ -167,7 +153,7 @@ class _Places:
 
     def stored(self, x: Value) -> Value | None:
         """The scatter into the whole array; None where it would not store at the same places."""
-        if not self.is_known or not all(self._is_whole(x, a) for a in self.indexed):
+        if not self.is_known:
             return None
         shape, last = _array(self.values).shape, _array(x).ndim
         while self._is_row(x, last - 1, len(shape) - _array(x).ndim + last - 1):
@@ -175,7 +161,7 @@ class _Places:
         shape = shape[: len(shape) - _array(x).ndim + last]
         if self.scatter.attrs.get("checked", True) and not all(map(is_positive, shape)):
             return None  # An index out of range is an error where nothing is stored, too.
-        indices = [self._index(axis, shape) for axis in range(last)]
+        indices = [self._index(x, axis, shape) for axis in range(last)]
         attrs: dict[str, Attr] = dict(self.scatter.attrs)
         if not self.leading:
             attrs["distinct"] = True
@@ -189,10 +175,15 @@ class _Places:
         """Whether an axis needs no index: it is the last but for such, and whole."""
         return self.kept.get(axis) == place and self._is_whole(x, axis)
 
-    def _index(self, axis: int, shape: tuple[Dim, ...]) -> Value:
-        if axis in self.indexed:
-            return _filled(self.r, _whole(self.r, self.indexed[axis]), shape, self.leading)
+    def _index(self, x: Value, axis: int, shape: tuple[Dim, ...]) -> Value:
         start, size, step = (self.update.attrs[k][axis] for k in ("start", "size", "step"))
+        if axis in self.indexed:
+            index = _whole(self.r, self.indexed[axis])
+            if not self._is_whole(x, axis):
+                checked = bool(self.scatter.attrs.get("checked", True))
+                region = start, step, size, _array(x).shape[axis]
+                index = index_of_part(self.r.builder, index, *region, checked)
+            return _filled(self.r, index, shape, self.leading)
         if axis not in self.kept:
             return _filled(self.r, _number(self.r, start), shape, 0)
         return _range(self.r, start, size, step, shape, self.kept[axis])
