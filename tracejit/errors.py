@@ -172,6 +172,10 @@ CODES: dict[str, tuple[str, str]] = {
         "the thread or process of the call cannot compile",
         "call it from a thread with a larger stack, or before the process forks",
     ),
+    "TJ036": (
+        "compiled code copies arrays in a loop and has taken longer than plain Python",
+        "store by `x[i, j] = v` at the line that the report names, or leave such calls as they are",
+    ),
 }
 
 

@@ -82,7 +82,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("cache",),
         ("native",),
         ("nesting",),
-        ("parts", "plain_calls", "device"),
+        ("parts", "plain_calls", "copying_calls", "device"),
         ("compile",),
         ("dataflow",),
         ("exchange",),
@@ -126,6 +126,8 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "few runs end this way, or are of this kind": {
         "frontend.host.infer_by_example": ("frontend.host.child_process",),
+        "codegen.program.emit": ("codegen.program.copy_tally",),
+        "frontend.numpy.methods": ("frontend.numpy.method_forms",),
         "frontend.tracing.checks": ("frontend.tracing.constant_memory",),
         "runtime.dispatch": (
             "runtime.background",

@@ -449,4 +449,11 @@ f(100.0)
         "waits, has not the other: nobody there ends that import. What was compiled before runs "
         "there as it does elsewhere.",
     ),
+    "TJ036": Explanation(
+        "A loop copies an array at each store, and so takes time by the square of its length, as "
+        "plain Python does not. Such calls are timed once their loops copy 64 MiB: one runs as "
+        "compiled code, the next one of like size as plain Python, and what was faster answers "
+        "the calls of that size and larger ones. The report names the line that copies; calls "
+        "with smaller arrays run as compiled code. With strict=True nothing is compared.",
+    ),
 }

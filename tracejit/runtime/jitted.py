@@ -110,6 +110,7 @@ class Jitted(JitBase):
         "__dict__",
         "__weakref__",
         "_cached",
+        "_copying",
         "_device",
         "_function",
         "_given_report",
@@ -143,6 +144,8 @@ class Jitted(JitBase):
         self._refused: str | None = None
         #: What the cache has of it.
         self._cached: Any = None
+        #: What stands before its entries since loops of theirs have copied much.
+        self._copying: Any = None
         if function is not None:
             self._describe()
 
@@ -246,6 +249,11 @@ class Jitted(JitBase):
 
             found.off = what_is_off()
         return found
+
+    def note_copies(self) -> None:
+        """Loops of what is compiled have copied much: compare calls with plain ones."""
+        if self._copying is None and self._device is None:
+            importlib.import_module("tracejit.runtime.copying_calls").compare_calls(self)
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""

@@ -51,7 +51,8 @@ class PlainCalls:
         self._table: native.KindTable | None = None
 
     @property
-    def _is_off(self) -> bool:
+    def is_off(self) -> bool:
+        """Whether no call is answered plainly."""
         # An eager run may be an error; or of a part, what runs in its place is elsewhere.
         return self._jitted._fallbacks.is_strict or self._is_part
 
@@ -62,7 +63,7 @@ class PlainCalls:
 
     def ran_eagerly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was known to run eagerly, and nothing is said of it any more."""
-        if self._is_off:
+        if self.is_off:
             return
         found = self._find(args, kwargs)
         if found is None:
@@ -74,7 +75,7 @@ class PlainCalls:
 
     def compiled(self, args: Sequence[Any], kwargs: Mapping[str, Any], variant: Any) -> None:
         """A call was compiled."""
-        if self._is_off:
+        if self.is_off:
             return
         found = self._find(args, kwargs)
         if found is None:
@@ -92,7 +93,7 @@ class PlainCalls:
 
     def answered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was answered by what is compiled."""
-        if self._table is None or self._is_off:
+        if self._table is None or self.is_off:
             return
         found = self._find(args, kwargs)
         if found is not None and self._table.left(found[0]) is not None:

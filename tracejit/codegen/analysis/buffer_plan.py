@@ -30,7 +30,16 @@ from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import Fusion
 
-__all__ = ["Allocation", "BufferPlan", "Copy", "Move", "byte_count", "is_update", "plan_buffers"]
+__all__ = [
+    "Allocation",
+    "BufferPlan",
+    "Copy",
+    "Move",
+    "byte_count",
+    "copies_word",
+    "is_update",
+    "plan_buffers",
+]
 
 #: What can compute its result in memory with any strides.
 _STRIDED = (Fusion, Merge, Undefined, WriteItem)
@@ -69,10 +78,13 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Copy:
-    """A whole array that is copied: `what` says why, `where` is the user's line."""
+    """A whole array that is copied: `what` says why, `where` is the user's line. One that is
+    `repeated` is copied in each iteration of a loop.
+    """
 
     what: str
     where: Where | None
+    repeated: bool = False
 
     def __str__(self) -> str:
         return self.what + (f" at {self.where}" if self.where else "")
@@ -102,6 +114,8 @@ class BufferPlan:
     rooms: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
     turns: dict[tuple[int, int], dict[Allocation, Allocation]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
+    #: The nodes in loops that copy as many elements as the run says.
+    copying: set[Node] = field(default_factory=set)
     #: Arrays that are copied around the program: arguments that are saved, results that lie
     #: elsewhere, with the bytes of memory that the copy takes.
     around: list[tuple[Copy, Dim]] = field(default_factory=list)
@@ -125,6 +139,11 @@ class BufferPlan:
                 if self.live.root(v) in inputs and self.together(result, v):
                     out[result] = v
         return out
+
+
+def copies_word(program: str) -> str:
+    """The symbol of the words in which a program leaves what its loops have copied."""
+    return f"{program}.copied"
 
 
 def _order(v: Value) -> tuple[int, ...]:
@@ -404,18 +423,22 @@ class _Planner:
     def _report(self) -> None:
         plan = self.plan
         for section, node in self.graph.nodes():
-            if section.frame.depth and _only_moves(node):
-                plan.copies.append(Copy("part of an array in each iteration", node.where))
+            repeated = section.frame.depth > 0 and _has_many(node.outputs)
+            if repeated and _only_moves(node):
+                plan.copying.add(node)
+                plan.copies.append(Copy("part of an array in each iteration", node.where, True))
             if is_update(node) and not plan.overwritten(node):
                 if any(v not in self.live.undefined for v in map(self.live.root, node.inputs)):
-                    plan.copies.append(
-                        Copy("an update of an array that is still needed", node.where)
-                    )
-        for (_, to), moves in plan.edges.items():
+                    what = "an update of an array that is still needed"
+                    plan.copying |= {node} if repeated else set()
+                    plan.copies.append(Copy(what, node.where, repeated))
+        for (before, to), moves in plan.edges.items():
             kind = "branch" if self.graph.sections[to].kind == "join" else "loop"
+            inside = self.graph.sections[before].frame.depth > 0
             for move in moves:
                 node = self._merge_of(move.target)
-                plan.copies.append(Copy(f"an array handed on by a {kind}", node.where))
+                repeated = inside and _has_many([move.source])
+                plan.copies.append(Copy(f"an array handed on by a {kind}", node.where, repeated))
         for k, v in written_inputs(self.graph).items():
             allocation = plan.of(v)
             if allocation is None or allocation.argument != k or allocation.moves:
@@ -453,10 +476,13 @@ def _only_moves(node: Node) -> bool:
     ops = [n.op for n in node.regions[0].nodes if not isinstance(n.op, Constant)]
     if not any(isinstance(op, (Reshape, Slice)) for op in ops):
         return False
-    many = (bounds(v.type.size, {})[1] for v in node.outputs if isinstance(v.type, ArrayType))
-    return all(op.view or isinstance(op, (BroadcastTo, Scatter)) for op in ops) and any(
-        most is None or most >= _MANY for most in many
-    )
+    return all(op.view or isinstance(op, (BroadcastTo, Scatter)) for op in ops)
+
+
+def _has_many(values: Sequence[Value]) -> bool:
+    """Whether there may be many elements in any of these."""
+    many = (bounds(v.type.size, {})[1] for v in values if isinstance(v.type, ArrayType))
+    return any(most is None or most >= _MANY for most in many)
 
 
 def is_update(node: Node) -> bool:

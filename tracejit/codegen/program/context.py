@@ -37,6 +37,7 @@ from tracejit.link.places import Place, no_memory
 from tracejit.ops.array.elementwise import Element, parts_dtype
 
 if TYPE_CHECKING:
+    from tracejit.codegen.program.copy_tally import CopyTally
     from tracejit.codegen.program.timing import Timers
 
 __all__ = ["Pointers", "ProgramContext"]
@@ -173,6 +174,8 @@ class ProgramContext:
         self._stack_left = _STACK if around is None else 0
         #: What is to be timed, in a program that is profiled.
         self.timers: Timers | None = None
+        #: What counts the copies in loops, in a program that has some.
+        self.tally: CopyTally | None = None
         #: The node whose code is being written.
         self.node: Node | None = None
         self._numbers: Iterator[int] = itertools.count(1) if around is None else around._numbers

@@ -172,6 +172,8 @@ class Flow:
     def go_on(self, after: int, given: list[tuple[_Phi, str]], *, back: bool) -> None:
         """Branch to a section with what its merges are given."""
         fb, head = self.e.fb, self.e.graph.sections[after]
+        if back and self.e.tally is not None:
+            self.e.tally.iterated(head.frame)
         if head.kind == "head" and head.frame in self.loops.light:
             if back:
                 self.count(after, given)

@@ -74,6 +74,8 @@ class Program:
     plan: BufferPlan
     keep: list[Any] = field(default_factory=list)
     zeroed: frozenset[int] = frozenset()
+    #: Whether it counts what its loops copy, see `copy_tally.py`.
+    tells_copies: bool = False
 
     @property
     def host_nodes(self) -> list[Node]:
@@ -123,11 +125,16 @@ def emit_program(
 
         e.module.debug = DebugInfo()
     e.timers = timers
+    if timers is None and any(c.repeated for c in plan.copies):
+        from tracejit.codegen.program.copy_tally import CopyTally, knows_iterations
+
+        e.tally = CopyTally(e, flat) if knows_iterations(flat) else None
     driver = ProgramWriter(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]
     text = e.module.text()
-    return Program(name, text, e.symbols, e.kernels, plan, e.keep, frozenset(outputs))
+    given = name, text, e.symbols, e.kernels, plan, e.keep, frozenset(outputs)
+    return Program(*given, tells_copies=e.tally is not None)
 
 
 def _define(around: ProgramContext, region: Graph, layout: FunctionLayout) -> None:
@@ -216,6 +223,8 @@ class ProgramWriter:
                 node.op.kind != "fusion"
             )
             emit_node(e, node, stacks)
+        if e.tally is not None and node in e.plan.copying:
+            e.tally.copied(node.outputs)
 
     def run(self) -> None:
         """Write the function."""
@@ -259,6 +268,8 @@ class ProgramWriter:
         self.memory.free()
         if e.timers is not None:
             e.timers.end(e, e.timers.whole, self._begun)
+        if e.tally is not None:
+            e.tally.end(fb.name)
         fb.ret("i32", "0")
         self.stacks.failures()
         fb.block("leave")

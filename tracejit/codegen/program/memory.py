@@ -239,6 +239,8 @@ class ProgramMemory:
         for move in moves:
             self.stores(move.target)
         transfer_all(self.e, transfers)
+        if self.e.tally is not None and self.e.graph.sections[before].frame.depth:
+            self.e.tally.copied([move.source for move in moves])
         for room in self.plan.rooms.get((before, after), []):
             self.require_like(room.target, room.source)
 

@@ -13,7 +13,6 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import copied, in_order_of, laid_out_as
-from tracejit.frontend.numpy.method_forms import METHOD_FORMS
 from tracejit.frontend.numpy.registry import HANDLERS, bound_to, call_function
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -185,7 +184,11 @@ def _call(name: str, x: Tracer, args: Any, kwargs: Any) -> Any:
 def method_signature(name: str) -> inspect.Signature:
     """The signature of a method of arrays: NumPy's own, which it says since 2.4."""
     method = getattr(np.ndarray, name)
-    return inspect.signature(method if method.__text_signature__ else METHOD_FORMS[name])
+    if not method.__text_signature__:
+        from tracejit.frontend.numpy.method_forms import METHOD_FORMS
+
+        method = METHOD_FORMS[name]
+    return inspect.signature(method)
 
 
 def _check_arguments(name: str, args: Any, kwargs: Any) -> None:

@@ -64,7 +64,7 @@ CLASSES = {
         ("reason", "signature", "seconds", "stages", "lines", "copies", "bounds_check", "buffers")
         + ("worthwhile",),
     ),
-    "Copy": ("tracejit.codegen.analysis.buffer_plan", ("what", "where")),
+    "Copy": ("tracejit.codegen.analysis.buffer_plan", ("what", "where", "repeated")),
     "Line": ("tracejit.runtime.report.lines", ("where", "kind", "why")),
     "Poly": ("tracejit.ir.polynomials", ("terms",)),
     "StackUse": ("tracejit.codegen.analysis.stack_order", ("name", "records")),

@@ -380,6 +380,7 @@ class EntrySpec:
     `finish` makes it from the tuple that it would be; what it raises, the call raises. Where there
     are `stores`, the kind and the key of each, that tuple holds what is returned, then the values
     to store, then the objects that they are stored into.
+    With `tells_copies`, `runtime/copying_calls.py` hears of each run whose loops copied much.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -394,6 +395,7 @@ class EntrySpec:
     distinct: tuple[Source, ...] = ()
     finish: Callable[[tuple[Any, ...]], Any] | None = None
     stores: tuple[tuple[str, Any], ...] = ()
+    tells_copies: bool = False
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 

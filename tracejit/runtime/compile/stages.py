@@ -529,7 +529,8 @@ class Lowered:
             else output
             for k, output in enumerate(self._outputs)
         ]
-        return dataclasses.replace(self._spec, outputs=tuple(outputs))
+        tells = self.device is None and self.program.tells_copies
+        return dataclasses.replace(self._spec, outputs=tuple(outputs), tells_copies=tells)
 
     @property
     def captures_arrays(self) -> bool:

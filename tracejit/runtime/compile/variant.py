@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from tracejit.codegen.analysis.buffer_plan import copies_word
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.errors import GivenTwice, TraceError, Where
 from tracejit.frontend.capture.captured import Call
@@ -103,6 +104,8 @@ class Variant:
         """A library with one more entry for the program."""
         glue, symbols = native.entry_ir(spec, self.name, name)
         symbols[self.name] = self.library.address(self.name)
+        if spec.tells_copies:
+            symbols[copies_word(self.name)] = self.library.address(copies_word(self.name))
         exports = native.entry_exports(name)
         return compile_module("", symbols, exports, glue=glue, keep=(self.library, spec))
 
@@ -138,6 +141,7 @@ def compile_variant(
     """
     flat, program = lowered.spec, lowered.program
     glue, symbols, exports = "", dict[str, int](), [lowered.name]
+    exports += [copies_word(lowered.name)] if program.tells_copies else []
     if native.available():
         glue, symbols = native.entry_ir(call or flat, lowered.name, entry_name)
         exports += native.entry_exports(entry_name)

@@ -27,6 +27,7 @@ __all__ = [
     "entry_exports",
     "flat_callable",
     "next_cell",
+    "put_first",
     "resume",
     "stand_aside",
 ]
@@ -89,6 +90,14 @@ def append_entry(obj: JitBase, library: Linked, entry_name: str, keep: Any) -> N
         cell.value = word.value
         word.value = address
         _open(obj)
+
+
+def put_first(obj: JitBase, library: Linked, entry_name: str, keep: Any) -> None:
+    """Let the gate lead to a function of machine code, which may lead to the entries of `obj`."""
+    address, cell = library.address(entry_name), word_at(library.address(next_cell(entry_name)))
+    with _publishing:
+        obj._entries.insert(0, _Published(address, cell, (library, keep)))
+        word_at(id(obj) + call_offset(obj) + _WORD).value = address
 
 
 def answer_plainly(obj: JitBase, kinds: Kinds) -> None:
@@ -163,6 +172,11 @@ class _Flat(JitBase):
     """An entry as a function of flat leaf arguments: `MISS` and `BAIL` instead of a second try."""
 
     __slots__ = ()
+
+    def note_copies(self) -> None:
+        owner = self._entries[-1]
+        if isinstance(owner, JitBase):
+            owner.note_copies()
 
 
 def _miss(*args: Any, **kwargs: Any) -> object:

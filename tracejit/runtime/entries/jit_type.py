@@ -70,6 +70,9 @@ class JitBase:
             e.__traceback__ = e.__traceback__ and e.__traceback__.tb_next
             raise
 
+    def note_copies(self) -> None:
+        """Loops of one of its entries have copied much."""
+
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         return self if instance is None else BoundMethod(self, instance)
 

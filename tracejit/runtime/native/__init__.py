@@ -8,10 +8,12 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.codegen.llvm.engine import compile_module
 from tracejit.link.shared import Linked
 from tracejit.locks import once
 from tracejit.runtime.call.entry_spec import EntrySpec
@@ -21,6 +23,8 @@ from tracejit.runtime.entries.chain import (
     append_entry,
     entry_exports,
     flat_callable,
+    next_cell,
+    put_first,
     resume,
     stand_aside,
 )
@@ -33,6 +37,7 @@ from tracejit.runtime.native.plain import Kind, KindTable, kind_of, tables_work
 from tracejit.runtime.native.python_entry import PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
+from tracejit.runtime.native.text import FunctionText
 
 __all__ = [
     "BAIL",
@@ -52,6 +57,7 @@ __all__ = [
     "jit_type",
     "kind_of",
     "late_array_address",
+    "put_before_entries",
     "python_entry",
     "resume",
     "stand_aside",
@@ -123,6 +129,22 @@ def compiled_gate(entry_offset: int) -> Linked:
     environment = _environment()
     assert not isinstance(environment, str)
     return compile_gate(entry_offset, environment.functions, environment.errors, environment.layout)
+
+
+def put_before_entries(obj: JitBase, function: Callable[..., Any]) -> None:
+    """Let `function` answer the calls of `obj` that the gate leads to its entries."""
+    name = "tracejit.before"
+    environment = _environment()
+    assert not isinstance(environment, str)
+    text = FunctionText(name, environment.functions)
+    given = f"ptr {text.object(function)}", "ptr %args", "i64 %nargsf", "ptr %kwnames"
+    text.do(f"ret ptr {text.call('PyObject_Vectorcall', *given)}")
+    parameters = "ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames"
+    head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']
+    head.append(f'define ptr @"{name}"({parameters}) nounwind {{')
+    glue = "\n".join([*head, *text.lines, "}", ""])
+    library = compile_module("", text.symbols, entry_exports(name), glue=glue)
+    put_first(obj, library, name, function)
 
 
 def python_entry(spec: EntrySpec, program: int) -> PythonEntry:

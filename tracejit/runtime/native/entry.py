@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tracejit.codegen.analysis.buffer_plan import copies_word
 from tracejit.ir.dims import Poly
 from tracejit.runtime.call.entry_spec import (
     DictLeaf,
@@ -22,6 +23,7 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
     SizeGuard,
 )
+from tracejit.runtime.entries.answers import hear_of_copies
 from tracejit.runtime.entries.chain import next_cell
 from tracejit.runtime.entries.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.fetch import CURSOR
@@ -102,6 +104,8 @@ class _Writer:
         name = text.name
         head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']
         head.append(f'declare i32 @"{self.program}"(ptr, ptr)')
+        if self.spec.tells_copies:
+            head.append(f'@"{copies_word(self.program)}" = external global [2 x i64]')
         head.append(
             f'define ptr @"{name}"(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) nounwind {{'
         )
@@ -117,6 +121,8 @@ class _Writer:
         ranges = range_count([leaf for _, leaf in spec.leaves])
         if ranges:
             text.do(f"{RANGES} = alloca [{2 * ranges} x i64]")
+        if spec.tells_copies:
+            text.do("%told = alloca [3 x ptr]")
         axes = [len(o.shape) for o in spec.outputs if isinstance(o, (OutArray, OutView))]
         if axes:
             text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")
@@ -231,6 +237,30 @@ class _Writer:
             # Null where the program has refused: Py_DecRef takes that.
             self.result.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
         text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
+        if self.spec.tells_copies:
+            self._tell_copies()
+
+    def _tell_copies(self) -> None:
+        """Tell of a run whose loops copied much."""
+        text, word = self.text, f'@"{copies_word(self.program)}"'
+        copied = text.op(f"load i64, ptr {word}")
+        tell, go_on = text.fresh("tell"), text.fresh("go")
+        text.do(f"br i1 {text.op(f'icmp eq i64 {copied}, 0')}, label %{go_on}, label %{tell}")
+        text.label(tell)
+        plain = text.field(word, _WORD, "i64")
+        for k, number in enumerate((copied, plain), 1):
+            made = text.call("PyLong_FromLongLong", f"i64 {number}")
+            text.do(f"store ptr {made}, ptr {text.at('%told', _WORD * k)}")
+        text.do("store ptr %callable, ptr %told")
+        hear = f"ptr {text.object(hear_of_copies)}"
+        heard = text.call("PyObject_Vectorcall", hear, "ptr %told", "i64 3", "ptr null")
+        for k in (1, 2):
+            text.call("Py_DecRef", f"ptr {text.field('%told', _WORD * k, 'ptr')}")
+        # Only a signal makes it raise, as it could have come after the call.
+        text.require(text.op(f"icmp ne ptr {heard}, null"), self._drop_and("fail"))
+        text.call("Py_DecRef", f"ptr {heard}")
+        text.do(f"br label %{go_on}")
+        text.label(go_on)
 
     def _maybe_release(self, large: str) -> str:
         text = self.text
