@@ -153,3 +153,16 @@ def test_attributes_of_lists(name: str) -> None:
     function, args = getattr(np, name), (0,) if name == "rollaxis" else ()
     with pytest.raises(AttributeError, match="'list' object has no attribute 'ndim'"):
         tracejit.jit(lambda x: function(x, *args))([[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.argwhere(x > 3).imag,
+        lambda x: (np.argwhere(x > 3) + 1).imag,
+        lambda x: np.transpose(np.nonzero(x > 3)).imag,
+        lambda x: np.argwhere(x > 3).T.imag,
+    ],
+)
+def test_orders_of_arrays_whose_sizes_data_decide(f: Callable[..., Any]) -> None:
+    check(f, X)

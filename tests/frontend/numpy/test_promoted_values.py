@@ -160,6 +160,15 @@ def test_numbers_of_optimized_sums() -> None:
         agree(f, np.arange(3.0))
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_products_begin_with_their_initial_number(axis: Any) -> None:
+    x = np.array([[1e200, 1e200, 1e-300], [3.0, -0.0, 1e-10]])
+    for number in (1e-300, 1.0, -0.0, np.inf):
+        agree(lambda x: np.prod(x, axis=axis, initial=number), x)  # noqa: B023
+        agree(lambda x: np.multiply.reduce(x, axis=axis, initial=number), x - 0.0j)  # noqa: B023
+    agree(lambda x: np.prod(x[:0], axis=axis, initial=2.5), x)
+
+
 def test_gradients_by_a_factor_of_zero() -> None:
     slope = tracejit.grad(lambda w: np.dot(np.arange(1.0, 4.0)[:, None], w).sum())(np.zeros(1))
     assert np.array_equal(slope, [6.0])

@@ -107,7 +107,9 @@ def in_order_of(x: TracedArray, like: TracedArray) -> TracedArray:
     """A new array in Fortran order where `like` is in that order and not in C order, else in C."""
     order = memory_order(like)
     if order is None:
-        return of_unknown_order(x)
+        # Only axes of at most one element can decide otherwise, where that order is Fortran's.
+        in_fortran = is_c_contiguous(_reversed(like))
+        return of_unknown_order(in_fortran_order(x) if in_fortran else x)
     return in_fortran_order(x) if order == "F" else in_c_order(x)
 
 

@@ -206,6 +206,8 @@ def _reduced(op: Reduction, function: Any) -> Any:
         start = _start(initial, x.dtype, name)
         if start is None:
             return reduce_axes(op.name, x, axis, keepdims is True, ufunc)
+        if ufunc is np.multiply and x.dtype.kind in "fc" and x.ndim and not _is_empty(x, axis):
+            return reduce_axes(op.name, _first_times(start, x, axis), axis, keepdims is True)
         result = elementwise(ufunc, (start, reduce_axes(op.name, x, axis, keepdims is True)))
         if ufunc is not np.add or x.dtype.kind not in "fc" or not _may_be_negative_zero(initial):
             return result
@@ -218,6 +220,19 @@ def _reduced(op: Reduction, function: Any) -> Any:
         return out if out.ndim else out[()]
 
     return run
+
+
+def _first_times(start: Any, x: TracedArray, axis: Any) -> TracedArray:
+    """`x` with its first elements along the axes multiplied by a number.
+
+    NumPy begins its products with that number: in another order they may overflow, and zeros of
+    complex numbers may have other signs.
+    """
+    axes = normalize_axes(_no_axis(axis, x.type.shape), x.ndim)
+    first = tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))
+    out = copy_of(x)
+    out[first] = elementwise(np.multiply, (start, x[first]))
+    return out
 
 
 def _sign(x: TracedArray) -> Any:
