@@ -59,13 +59,12 @@ from tracejit.runtime.compile.results import direct_results, make_results
 from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.compile.variant import Variant, compile_variant
 from tracejit.runtime.entries.watch import watch
+from tracejit.runtime.native.distinct import MOST
 
 __all__ = ["call_spec", "compile_and_publish", "publish"]
 
 #: Entries that one function publishes: a call that fits none of them has tried them all.
 _ENTRIES = 48
-#: Objects that machine code compares with each other, each with each.
-_DISTINCT = 24
 
 # Flags of classes that nothing can change (CPython's object.h).
 _IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
@@ -399,7 +398,7 @@ class _Captured:
         return check.cls if isinstance(check, at.OfClass) else type(self._object_at(number))
 
     def _note_distinct(self, numbers: Sequence[int]) -> None:
-        if len(numbers) > _DISTINCT:
+        if len(numbers) > MOST:
             raise _PythonOnly
         for k in numbers:
             source = self._sources[k - 1]

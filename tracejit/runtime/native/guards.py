@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +43,7 @@ from tracejit.runtime.call.sources import (
     runs_python,
 )
 from tracejit.runtime.entries.watch import Watched
+from tracejit.runtime.native.distinct import require_distinct
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
 from tracejit.runtime.native.reflect import Layout
@@ -202,9 +202,7 @@ class GuardEmitter(Fetcher):
         self.text.require(self.text.op(f"icmp eq ptr {error}, null"), self.miss_with_error())
 
     def _distinct(self) -> None:
-        objects = [self.get(source) for source in self.spec.distinct]
-        for a, b in itertools.combinations(objects, 2):
-            self.require(self.text.op(f"icmp ne ptr {a}, {b}"))
+        require_distinct(self.text, [self.get(s) for s in self.spec.distinct], self.miss)
 
     def _apart(self) -> None:
         if range_count([leaf for _, leaf in self.spec.leaves]):
