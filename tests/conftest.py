@@ -5,7 +5,8 @@ Tests run what users run: every setting is as shipped, and compiled code goes th
 folder of the run. `pytest --deep` checks graphs after every pass, compiles calls that would run as
 plain Python since they are so short, and has no cache on disk. `pytest --second` runs the tests in
 two processes on one cache: what the first cannot write, and the second finds and answers otherwise,
-fails. Tests that count compiles, or look at what a short call has compiled, are marked `compiles`.
+fails. `pytest --one-cache` gives all tests one folder of the cache, where else each has its own.
+Tests that count compiles, or look at what a short call has compiled, are marked `compiles`.
 
 `golden("name.txt", text)` compares with tests/golden/name.txt. `pytest --update-golden` writes the
 files instead; read the diff before committing it.
@@ -16,7 +17,8 @@ does one that has the cache fail: `@pytest.mark.cache_failure("why")`.
 Large generic tests take a slice of their cases, another in each run: those that are marked
 `sampled(parts, kind=function, always=names)`, and those that ask tests/support/sampling.py
 themselves. `pytest --seed N` repeats a run's slice. `pytest --all` runs every case, and so does
-whoever picks tests by name.
+whoever picks tests by name. A run that names no file and is as users run it takes half of the tests
+of some folders. A slice that has failed is taken again until it passes.
 """
 
 from __future__ import annotations
@@ -50,6 +52,11 @@ GOLDEN = Path(__file__).parent / "golden"
 
 #: The folder of the cache that this run has made.
 _FOLDER = pytest.StashKey[str]()
+#: Folders of which a run of all tests as users run them takes half; deep runs take all of them.
+_HALVED = ("tests/codegen/", "tests/ir/", "tests/ops/", "tests/passes/")
+_IS_HALVED = pytest.StashKey[bool]()
+#: Whether the run takes a slice that has failed before.
+_IS_REPEATED = pytest.StashKey[bool]()
 
 Golden: TypeAlias = Callable[[str, str], None]
 
@@ -61,6 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run every case of sampled tests")
     parser.addoption("--deep", action="store_true", help="check all that is compiled; no cache")
     parser.addoption("--second", action="store_true", help="a second process, on the first's cache")
+    parser.addoption("--one-cache", action="store_true", help="one folder of the cache for all")
     parser.addoption("--share", type=int, default=1, help="run one of so many parts of the tests")
     parser.addoption("--seed", type=int, help="the slice of sampled tests (default: another a run)")
 
@@ -70,25 +78,77 @@ def pytest_configure(config: pytest.Config) -> None:
         # As in a job that a shell has put into the background: tests send it to themselves.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     option = config.option
-    # Who names a case means it.
-    named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)
-    if option.seed is None:
-        option.seed = int(time.time())
-    sampling.seed = None if option.all or named else option.seed
     if option.deep:
         os.environ["TRACEJIT_VERIFY"], os.environ["TRACEJIT_CACHE"] = "1", "off"
         object_cache.install()
-    else:
-        _set_cache(config)
-    # Worker processes take the slice of the process that has started them.
-    sampling.seed = getattr(config, "workerinput", {}).get("slice", sampling.seed)
-
-
-def _set_cache(config: pytest.Config) -> None:
-    """Let the run have a cache of its own, where it is not told of one."""
-    if "TRACEJIT_CACHE" not in os.environ:
+    elif "TRACEJIT_CACHE" not in os.environ:
         # Worker processes inherit it.
         os.environ["TRACEJIT_CACHE"] = config.stash[_FOLDER] = tempfile.mkdtemp()
+    if (told := getattr(config, "workerinput", None)) is not None:
+        # Worker processes take the slice of the process that has started them.
+        sampling.seed, config.stash[_IS_HALVED] = told["slice"]
+        return
+    # Who names a case means it.
+    named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)
+    is_full = bool(option.all or named)
+    as_users = not (option.deep or option.second or option.one_cache or option.share > 1)
+    config.stash[_IS_HALVED] = _is_of_all(config) and as_users and not is_full
+    failed = _failed_seeds(config).get(_leg(config))
+    if option.seed is None:
+        option.seed = int(time.time()) if failed is None or is_full else failed
+    config.stash[_IS_REPEATED] = not is_full and option.seed == failed
+    sampling.seed = None if is_full else option.seed
+    if option.second:
+        _run_first(config)
+
+
+def _is_of_all(config: pytest.Config) -> bool:
+    """Whether a run names no files."""
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS
+
+
+def _run_first(config: pytest.Config) -> None:
+    """Run the tests in a process of their own, which fills the cache. Ends the run if one fails."""
+    given = [arg for arg in config.invocation_params.args if arg != "--second"]
+    if _is_of_all(config):
+        given += config.args
+    command = [sys.executable, "-m", "pytest", *given, "--seed", str(config.option.seed)]
+    if code := subprocess.run(command).returncode:
+        _remember(config, code)
+        pytest.exit("the first process failed", code)
+
+
+def _leg(config: pytest.Config) -> str:
+    """The name of a kind of run: what it runs, and how."""
+    option = config.option
+    how = [name for name in ("deep", "second", "one_cache") if getattr(option, name)]
+    parts = f"1/{option.share}{' halved' * config.stash[_IS_HALVED]}"
+    return " ".join([*how, parts, *config.args])
+
+
+def _failed_seeds(config: pytest.Config) -> dict[str, int]:
+    """The seeds of runs that failed last, by leg; none in a fresh checkout."""
+    cache = getattr(config, "cache", None)
+    return {} if cache is None else cache.get("tracejit/failed_seeds", {})
+
+
+def _remember(config: pytest.Config, exitstatus: int) -> None:
+    """Keep the seed of a run that has failed for the next one, and forget it once it passes."""
+    if sampling.full() or config.option.collectonly or getattr(config, "cache", None) is None:
+        return
+    seeds, leg = _failed_seeds(config), _leg(config)
+    if exitstatus == pytest.ExitCode.TESTS_FAILED:
+        seeds[leg] = config.option.seed
+    elif exitstatus == pytest.ExitCode.OK and seeds.get(leg) == config.option.seed:
+        del seeds[leg]
+    else:
+        return
+    config.cache.set("tracejit/failed_seeds", seeds)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if not hasattr(session.config, "workerinput"):
+        _remember(session.config, exitstatus)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -96,27 +156,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Under `--second`, runs the tests in a process of their own first, which fills the cache."""
-    option = config.option
-    if not option.second or hasattr(config, "workerinput"):
-        return None
-    _set_cache(config)
-    option.seed = int(time.time()) if option.seed is None else option.seed
-    given = [arg for arg in config.invocation_params.args if arg != "--second"]
-    command = [sys.executable, "-m", "pytest", *given, "--seed", str(option.seed)]
-    return subprocess.run(command).returncode or None
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    node.workerinput["slice"] = sampling.seed
+    node.workerinput["slice"] = sampling.seed, node.config.stash[_IS_HALVED]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = set() if sampling.full() else _not_in_slice(items)
-    share = config.getoption("--share")
-    left |= {item for item in items if not sampling.in_slice(item.nodeid, share)}
+    share, seed = config.option.share, config.option.seed
+    left |= {item for item in items if not sampling.is_drawn(item.nodeid, share, seed)}
+    if config.stash[_IS_HALVED]:
+        left |= {
+            item
+            for item in items
+            if item.nodeid.startswith(_HALVED)
+            # What once found a bug runs each time.
+            and not item.path.stem.endswith("_findings")
+            and not sampling.is_drawn(item.nodeid, 2, seed)
+        }
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
 
@@ -178,8 +235,8 @@ def pytest_runtest_logfinish() -> None:
         gc.freeze()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return _slice(config)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [_slice(config), *["the slice that failed last"] * config.stash[_IS_REPEATED]]
 
 
 def pytest_terminal_summary(
@@ -187,6 +244,8 @@ def pytest_terminal_summary(
 ) -> None:
     if exitstatus == pytest.ExitCode.TESTS_FAILED:
         terminalreporter.line(_slice(config))
+    elif exitstatus == pytest.ExitCode.OK and config.stash[_IS_REPEATED]:
+        terminalreporter.line(f"the slice that failed last passes: --seed {sampling.seed}")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -224,15 +283,15 @@ def compiled_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Short calls run what is compiled for them, too, in deep runs and in tests marked `compiles`,
     but not in those marked `plain_calls`.
     """
-    marked = request.node.get_closest_marker
+    marked, option = request.node.get_closest_marker, request.config.option
     compiles, plain = marked("compiles") is not None, marked("plain_calls") is not None
     if compiles:
         monkeypatch.setenv("TRACEJIT_CACHE", "off")
-    elif (folder := os.environ["TRACEJIT_CACHE"]) != "off":
+    elif (folder := os.environ["TRACEJIT_CACHE"]) != "off" and not option.one_cache:
         # What other tests have compiled is not found, what this one has in another process is.
         name = hashlib.blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()
         monkeypatch.setenv("TRACEJIT_CACHE", os.path.join(folder, name))
-    if (compiles or request.config.getoption("--deep")) and not plain:
+    if (compiles or option.deep) and not plain:
         from tracejit.runtime.compile import worth
 
         monkeypatch.setattr(worth, "_OPERATION", float("inf"))

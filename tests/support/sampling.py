@@ -33,6 +33,13 @@ def in_slice(name: str, parts: int) -> bool:
     return seed is None or (_order(name) - seed) % parts == 0
 
 
+def is_drawn(name: str, parts: int, seed: int) -> bool:
+    """Returns True for one name in `parts`, others with each seed, whatever slices a seed takes:
+    a run that takes a share of its slice would else leave out the same cases each time.
+    """
+    return _order(f"{seed} {name}") % parts == 0
+
+
 def dealt(names: Collection[str], parts: int, kind: str = "") -> set[str]:
     """This run's names: one in `parts`, so that slices differ in size by one at most.
 

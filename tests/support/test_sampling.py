@@ -83,6 +83,17 @@ def test_kinds_are_dealt_by_themselves(monkeypatch) -> None:
         assert found == set(NAMES)
 
 
+def test_shares_are_drawn_from_each_slice() -> None:
+    """Runs of a third of the tests take each case of a third of the slices, too."""
+    taken = {
+        name: {seed % 3 for seed in range(60) if sampling.is_drawn(name, 3, seed)}
+        for name in NAMES[:50]
+    }
+    assert all(slices == {0, 1, 2} for slices in taken.values())
+    assert all(sampling.is_drawn(name, 1, seed) for seed, name in enumerate(NAMES))
+    assert 250 < sum(sampling.is_drawn(name, 3, 7) for name in NAMES) < 420
+
+
 @pytest.mark.sampled(2, always=["test_marked[0]"])
 @pytest.mark.parametrize("k", range(20))
 def test_marked(k) -> None:
