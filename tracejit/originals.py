@@ -11,17 +11,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["import_compiler", "originals"]
+__all__ = ["hold", "import_compiler", "originals"]
 
 #: The modules whose functions the compiler knows.
 _MODULES = """builtins bisect cmath collections copy functools heapq itertools math operator random
 time numpy numpy.fft numpy.linalg numpy.random scipy.linalg scipy.special""".split()
-_HELD = {name: dict(vars(sys.modules[name])) for name in _MODULES if name in sys.modules}
+#: What they hold, by name.
+_HELD: dict[str, dict[str, Any]] = {}
 
 #: What the compiler consists of, and the parts that need packages of their own.
 _PACKAGES = "ir ops loops frontend transforms passes codegen runtime".split()
 _APART = ("tracejit.codegen.cuda", "tracejit.codegen.device", "tracejit.runtime.device")
 _whole: list[bool] = []
+
+
+def hold() -> None:
+    """Note what modules hold that have been imported since: with the package, which may import the
+    rest of itself when something is replaced already, and where a function is decorated.
+    """
+    for name in _MODULES:
+        if name not in _HELD and name in sys.modules:
+            _HELD[name] = dict(vars(sys.modules[name]))
 
 
 def _replaced() -> list[tuple[dict[str, Any], str, Any, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.link.addresses import Recipe
-from tracejit.link.digests import code_digest
+from tracejit.link.digests import code_digest, digest
 from tracejit.link.finding import Kept, kept_object
 from tracejit.link.ufunc_loops import UFUNC_MODULES
 
@@ -26,6 +26,8 @@ __all__ = ["constant", "dtype", "is_versioned", "library_object", "number", "rec
 _PLAIN = (bool, int, str, bytes, float, complex, type(None), type(Ellipsis))
 #: Packages whose classes and functions are known by name: their versions are known.
 _VERSIONED = ("numpy", "scipy", "tracejit")
+#: The flag of classes that are made while a process runs: `Py_TPFLAGS_HEAPTYPE`.
+_HEAP_TYPE = 1 << 9
 #: Where the standard library lies.
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
@@ -111,7 +113,11 @@ def library_object(mark: tuple[str, ...], module: str, *path: str) -> Kept:
 
 
 def _mark(obj: Any) -> tuple[str, ...]:
-    """What tells an object of a package from one that a program puts in its place."""
+    """What tells an object of a package from one that a program puts in its place, perhaps under
+    the same name.
+    """
+    if isinstance(obj, type) and obj.__flags__ & _HEAP_TYPE:
+        return ("class", obj.__module__, obj.__qualname__, digest(repr(_functions(obj)).encode()))
     function = getattr(obj, "_implementation", obj)
     code = getattr(function, "__code__", None)
     cls = type(obj)
@@ -121,6 +127,16 @@ def _mark(obj: Any) -> tuple[str, ...]:
         *names,
         code_digest(code) if isinstance(code, CodeType) else "",
     )
+
+
+def _functions(cls: type) -> list[Any]:
+    """The functions of a class that Python code has made, by their code, and those of its bases."""
+    own = []
+    for name, held in sorted(vars(cls).items()):
+        function = getattr(held, "__func__", None) or getattr(held, "fget", None) or held
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            own.append((name, code_digest(code)))
+    return [own, *map(_mark, cls.__bases__)]
 
 
 def _of_module(obj: Any) -> Recipe | None:

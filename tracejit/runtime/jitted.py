@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
-from tracejit.originals import import_compiler
+from tracejit.originals import hold, import_compiler
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
 from tracejit.runtime.refusing import reason_here, run_plainly
@@ -369,6 +369,7 @@ class JittedObject(Jitted):
 
 def jitted(function: Callable[..., Any], options: Options) -> Jitted:
     """The compiled form of a callable."""
+    hold()
     # A transform of a function is in its place, in a class too.
     is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
     is_function = isinstance(function, FunctionType) or is_transform

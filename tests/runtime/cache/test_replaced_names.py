@@ -87,6 +87,52 @@ def test_in_two_processes(tmp_path: Path, orders: tuple[str, str]) -> None:
         assert json.loads(text) == []
 
 
+#: Names are replaced before a function is decorated, by what has the name of the original.
+NAMESAKES = """
+import builtins, functools, math, sys, types
+import numpy as np
+import tracejit
+import scipy.special
+
+def replace(module, name, scale):
+    original = getattr(module, name)
+    def other(*args):
+        return original(*args) * scale
+    setattr(module, name, functools.wraps(original)(other))
+
+class SimpleNamespace:
+    __module__, __qualname__ = "types", "SimpleNamespace"
+    def __init__(self, **named):
+        self.x = named["x"] + 1
+
+if scale := int(sys.argv[1]):
+    for module, name in [(np, "sort"), (np, "tanh"), (np, "where"), (np.linalg, "norm"),
+                         (math, "sqrt"), (builtins, "abs"), (scipy.special, "erf")]:
+        replace(module, name, float(scale))
+    types.SimpleNamespace = SimpleNamespace
+
+def function(x): return np.sort(x) + 1
+def ufunc(x): return np.tanh(x) + 1
+def chosen(x): return np.where(x > 0.5, x, 2.0) + 1
+def inner(x): return np.linalg.norm(x) + x
+def scalar(x): return math.sqrt(x[2]) + x
+def builtin(x): return abs(x) + 1
+def special(x): return scipy.special.erf(x) + 1
+def made(x): return types.SimpleNamespace(x=x).x * 2
+
+x = np.linspace(0.0, 1.0, 30_000)
+for f in (function, ufunc, chosen, inner, scalar, builtin, special, made):
+    if not np.allclose(tracejit.jit(f)(x), f(x), rtol=1e-12):
+        print(f.__name__)
+"""
+
+
+def test_under_the_name_of_the_original(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(NAMESAKES, encoding="utf-8")
+    for scale in "0230":
+        assert python("program.py", scale, cache=tmp_path / "cache", cwd=tmp_path) == ""
+
+
 def tangent(x: Any) -> Any:
     return np.tanh(x) + 1
 
