@@ -23,6 +23,7 @@ __all__ = [
     "names_of",
     "note_name",
     "refresh",
+    "reopen",
     "version_offset",
 ]
 
@@ -99,6 +100,13 @@ def names_of(cls: type) -> dict[str, Any]:
 def class_of(names: dict[str, Any]) -> type | None:
     """The class of which `names_of` has given this dict; None for any other dict."""
     return _CLASSES.get(id(names))
+
+
+def reopen() -> bool:
+    """Returns True if the gate was shut because dicts had changed elsewhere, and is open again."""
+    known = range(TABLE[0])
+    now = (ctypes.c_int64.from_address(TABLE[1 + 2 * k]).value for k in known)
+    return any(v != TABLE[2 + 2 * k] for k, v in zip(known, now, strict=True)) and refresh()
 
 
 def refresh() -> bool:

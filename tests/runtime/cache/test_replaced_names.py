@@ -168,6 +168,19 @@ def test_calls_that_are_answered_plainly(compiled: Any) -> None:
                 np.testing.assert_array_equal(f(y), tangent(y))
 
 
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_names_that_are_added(compiled: Any, is_asked: bool) -> None:
+    """What has been loaded goes on answering when a module of NumPy is imported, for instance."""
+    x = np.linspace(0.0, 1.0, 30_000)
+    f = compiled(tangent, x)
+    for _ in range(2):
+        with mock.patch("numpy.added", 1.0, create=True):
+            if is_asked:
+                f.report()
+            np.testing.assert_array_equal(f(x), f(x))
+    assert len(f.report().compiles) == 1
+
+
 @pytest.mark.parametrize("hook", ["settrace", "setprofile"])
 def test_threads_that_are_watched(compiled: Any, hook: str) -> None:
     """Entries look at no context: what calls them past the gate does."""

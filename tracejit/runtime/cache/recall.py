@@ -14,7 +14,7 @@ from threading import get_ident
 from typing import Any
 
 from tracejit import config
-from tracejit.library_names import NOTHING, note_name, refresh
+from tracejit.library_names import NOTHING, note_name, refresh, reopen
 from tracejit.link.image import Image
 from tracejit.link.loader import Loaded, load, supported
 from tracejit.locks import holding, holds_lock, long_lock
@@ -105,7 +105,8 @@ def is_off() -> bool:
 @never_fails(lambda: False)
 def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bool = False) -> bool:
     """Let what earlier processes have compiled for calls of this kind answer them; whether there
-    is something new that may. It is looked for once for each kind, or `again`.
+    is something that may: something new, what has refused calls since a dict of a library had
+    changed, or whatever there is, `again`. Files are looked for once for each kind, or `again`.
     """
     # A finalizer that has interrupted what holds a lock must not wait for another thread's.
     if config.is_eager() or holds_lock() or is_off():
@@ -117,9 +118,9 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
         kind, before = call_kind(args, kwargs), len(known.files)
         if kind in known.kinds and not again:
             # Another thread may have looked since this one was not answered.
-            is_new = before > 0 and (get_ident(), before) not in known.told
+            is_new = (get_ident(), before) not in known.told or reopen()
             known.told.add((get_ident(), before))
-            return is_new
+            return before > 0 and is_new
         known.kinds.add(kind)
         keep_libraries()
         for path in _records(known.key, kind):
@@ -128,7 +129,7 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
         # What was imported meanwhile may have added names to modules.
         refresh()
         if len(known.files) == before:
-            return False
+            return again and before > 0
         known.example = example(args, kwargs)
         known.told.add((get_ident(), len(known.files)))
         return True
