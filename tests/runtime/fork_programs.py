@@ -377,7 +377,7 @@ def deep_threads() -> None:
 
 def locks_are_known(planted: float = 0) -> None:
     """All locks that this package holds are those that a fork takes care of; `planted` is none."""
-    from tracejit import locks
+    from tracejit import locks, originals
     from tracejit.runtime import native
 
     if planted:
@@ -397,6 +397,7 @@ def locks_are_known(planted: float = 0) -> None:
     unknown = []
     # Names of the user's modules are captured: what those hold is theirs.
     theirs = {id(vars(m)) for n, m in list(sys.modules.items()) if not n.startswith("tracejit")}
+    theirs |= {id(held) for held in originals._HELD.values()}
     while todo:
         x = todo.pop()
         if id(x) in seen or isinstance(x, (types.ModuleType, types.FrameType)):

@@ -261,6 +261,7 @@ def test_eager_runs_the_function_itself(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(g.report().compiles) == 1
 
 
+@pytest.mark.compiles
 def test_eager_ends_with_its_block_and_its_thread() -> None:
     f = tracejit.jit(pieces.chain)
     with pytest.raises(ZeroDivisionError), tracejit.eager():

@@ -130,6 +130,7 @@ class Stops(bdb.Bdb):
         self.set_continue()
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_a_debugger_stops_at_values(is_compiled: bool) -> None:
     @tracejit.jit

@@ -78,6 +78,7 @@ def test_a_new_dtype_or_layout_profits_from_the_sizes_seen() -> None:
     assert compiles(increment, *[(x,) for x in calls]) == [1, 2, 3, 3, 4, 4]
 
 
+@pytest.mark.compiles
 def test_each_dtype_and_rank_has_code_of_its_own() -> None:
     dtypes = [np.float64, np.float32, np.int64, np.int8, np.uint16, np.complex128, np.bool_]
     calls: list[Any] = [(block(3).astype(d),) for d in (*dtypes, *dtypes)]

@@ -36,6 +36,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Any:
     return waited_for
 
 
+@pytest.mark.compiles
 def test_a_terminal_sees_the_stage_and_nothing_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     function, screen = slow(monkeypatch), Screen()
     monkeypatch.setattr(sys, "stderr", screen)
