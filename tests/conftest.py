@@ -53,7 +53,9 @@ GOLDEN = Path(__file__).parent / "golden"
 #: The folder of the cache that this run has made.
 _FOLDER = pytest.StashKey[str]()
 #: Folders of which a run of all tests as users run them takes half; deep runs take all of them.
-_HALVED = ("tests/codegen/", "tests/ir/", "tests/ops/", "tests/passes/")
+_HALVED = tuple(
+    f"tests/{name}/" for name in ("codegen", "frontend", "ir", "ops", "passes", "transforms")
+)
 _IS_HALVED = pytest.StashKey[bool]()
 #: Whether the run takes a slice that has failed before.
 _IS_REPEATED = pytest.StashKey[bool]()

@@ -5,17 +5,21 @@ instance: the compiler, whose parts are imported when they are needed, means tho
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
-__all__ = ["hold", "import_compiler", "originals"]
+__all__ = ["hold", "import_compiler", "is_of_library", "originals"]
 
 #: The modules whose functions the compiler knows.
 _MODULES = """builtins bisect cmath collections copy functools heapq itertools math operator random
 time numpy numpy.fft numpy.linalg numpy.random scipy.linalg scipy.special""".split()
+#: Where the standard library lies.
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 #: What they hold, by name.
 _HELD: dict[str, dict[str, Any]] = {}
 
@@ -31,7 +35,28 @@ def hold() -> None:
     """
     for name in _MODULES:
         if name not in _HELD and name in sys.modules:
-            _HELD[name] = dict(vars(sys.modules[name]))
+            held = list(vars(sys.modules[name]).items())
+            _HELD[name] = {key: _original(x, name.partition(".")[0]) for key, x in held}
+
+
+def _original(x: Any, package: str) -> Any:
+    """What a program has put a function around, which has the name of it from `functools.wraps`."""
+    while not is_of_library(x, package) and "__wrapped__" in vars(x):
+        x = vars(x)["__wrapped__"]
+    return x
+
+
+def is_of_library(x: Any, package: str) -> bool:
+    """Returns False for a function of Python that is neither from a file of a package nor of the
+    standard library: a program has given it the name of one that is.
+    """
+    if type(x) is not FunctionType:
+        return True
+    file = x.__code__.co_filename
+    if file.startswith(_LIBRARY) and "site-packages" not in file:
+        return True
+    folder = os.path.dirname(getattr(sys.modules.get(package), "__file__", None) or os.__file__)
+    return file.startswith((folder + os.sep, "<frozen"))
 
 
 def _replaced() -> list[tuple[dict[str, Any], str, Any, Any]]:

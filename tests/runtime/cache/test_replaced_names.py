@@ -107,7 +107,8 @@ class SimpleNamespace:
 
 if scale := int(sys.argv[1]):
     for module, name in [(np, "sort"), (np, "tanh"), (np, "where"), (np.linalg, "norm"),
-                         (math, "sqrt"), (builtins, "abs"), (scipy.special, "erf")]:
+                         (np.fft, "fft"), (math, "sqrt"), (builtins, "abs"),
+                         (scipy.special, "erf")]:
         replace(module, name, float(scale))
     types.SimpleNamespace = SimpleNamespace
 
@@ -118,10 +119,11 @@ def inner(x): return np.linalg.norm(x) + x
 def scalar(x): return math.sqrt(x[2]) + x
 def builtin(x): return abs(x) + 1
 def special(x): return scipy.special.erf(x) + 1
+def transform(x): return np.abs(np.fft.fft(x)) + 1
 def made(x): return types.SimpleNamespace(x=x).x * 2
 
 x = np.linspace(0.0, 1.0, 30_000)
-for f in (function, ufunc, chosen, inner, scalar, builtin, special, made):
+for f in (function, ufunc, chosen, inner, scalar, builtin, special, transform, made):
     if not np.allclose(tracejit.jit(f)(x), f(x), rtol=1e-12):
         print(f.__name__)
 """
@@ -131,6 +133,12 @@ def test_under_the_name_of_the_original(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(NAMESAKES, encoding="utf-8")
     for scale in "0230":
         assert python("program.py", scale, cache=tmp_path / "cache", cwd=tmp_path) == ""
+    # The package may also come after that.
+    late = NAMESAKES.replace("import tracejit\n", "").replace(
+        "def function", "import tracejit\ndef function"
+    )
+    (tmp_path / "late.py").write_text(late, encoding="utf-8")
+    assert python("late.py", "2", cache=tmp_path / "cache", cwd=tmp_path) == ""
 
 
 def tangent(x: Any) -> Any:

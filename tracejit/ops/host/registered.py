@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracejit.ops.host.functions import find_function
+from tracejit.originals import is_of_library
 
 __all__ = ["host_path", "is_registered", "registered"]
 
@@ -106,7 +107,8 @@ def host_path(f: Any, method: str = "__call__") -> str | None:
         return _ufunc_path(f, method)
     # Objects of the program are neither asked for anything nor kept.
     if isinstance(f, _FUNCTIONS) or type(f).__module__ == "uarray":
-        if str(f.__module__).partition(".")[0] in _LIBRARIES:
+        package = str(f.__module__).partition(".")[0]
+        if package in _LIBRARIES and is_of_library(f, package):
             return _path(f)
     return None
 
