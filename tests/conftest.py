@@ -89,6 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (told := getattr(config, "workerinput", None)) is not None:
         # Worker processes take the slice of the process that has started them.
         sampling.seed, config.stash[_IS_HALVED] = told["slice"]
+        config.stash[_IS_REPEATED] = False
         return
     # Who names a case means it.
     named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)

@@ -135,7 +135,8 @@ def test_the_slice_that_failed_last_is_taken_again(project: Path) -> None:
     # Neither another slice nor another kind of run says anything of it.
     run_of(project, "tests", "--seed", "7")
     assert "failed last" not in run_of(project, "tests", "--all", code=1)
-    assert "the slice that failed last" in run_of(project, "tests", code=1)
+    # Worker processes take it, too.
+    assert "the slice that failed last" in run_of(project, "tests", "-n", "1", code=1)
     (project / "wrong").unlink()
     run_of(project, "tests", "--co")
     assert "the slice that failed last passes: --seed" in run_of(project, "-q", "tests")
