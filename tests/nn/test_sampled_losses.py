@@ -139,6 +139,7 @@ def shards_loss(shards: Any, labels: Any, x: Any, sampler: Any) -> Any:
     return nn.sampled_softmax_loss(shards, None, labels, x, sampler)
 
 
+@pytest.mark.compiles
 def test_a_step_draws_as_plain_numpy_does() -> None:
     @tracejit.jit(strict=True)
     def step(shards: Any, labels: Any, x: Any, sampler: Any) -> Any:

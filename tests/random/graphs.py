@@ -42,9 +42,12 @@ SEE_NAN_SIGNS = frozenset(("signbit", "copysign"))
 
 @lru_cache(maxsize=1)
 def pure_samples() -> dict[str, list[tuple[Sequence[Any], dict[str, Any]]]]:
-    """The samples of every op without effects; stacks have no value that could be an input."""
+    """The samples of every op without effects; stacks have no value that could be an input.
+
+    Sorted by name: graphs of a seed are the same, whichever module of ops was imported first.
+    """
     with np.errstate(all="ignore"):
-        plain = {name: op for name, op in OPS.items() if op.pure and op.kind != "stack"}
+        plain = {name: op for name, op in sorted(OPS.items()) if op.pure and op.kind != "stack"}
         return {name: list(op.samples()) for name, op in plain.items()}
 
 
