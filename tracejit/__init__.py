@@ -30,7 +30,7 @@ from tracejit.api import (
 from tracejit.config import eager
 from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
-from tracejit.originals import hold
+from tracejit.originals import hold as _hold
 from tracejit.placing import device
 from tracejit.sparse import RowGradient
 
@@ -70,7 +70,7 @@ _PACKAGES = frozenset(
     "checkpoint data dist export inspect interop monitor nn optim profiler view".split()
 )
 
-hold()
+_hold()
 
 
 def __getattr__(name: str) -> object:
