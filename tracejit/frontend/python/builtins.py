@@ -99,7 +99,9 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
         return len(x)
     if isinstance(x, Items) and not x.once or isinstance(x, TracedFlat):
         return x.length
-    method = None if isinstance(x, type) else special(interpreter, x, "__len__")
+    if isinstance(x, (type, TracedText)):
+        return interpreter.call(interpreter.attribute(x, "__len__"))
+    method = special(interpreter, x, "__len__")
     if method is None and class_lookup(class_of(x), "__len__") is MISSING:
         raise TypeError(f"object of type '{class_of(x).__name__}' has no len()")
     return interpreter.call(method or interpreter.attribute(x, "__len__"))
