@@ -80,6 +80,8 @@ class _Writer:
         self._drops: dict[tuple[str, str], str] = {}
         #: The objects in the order in which they were first owned.
         self._since: dict[str, int] = {}
+        #: For each kind of block: what was owned when it was asked for last, and its label.
+        self._chains: dict[tuple[str, bool], tuple[tuple[int, int] | None, int, str]] = {}
 
     def write(self) -> tuple[str, dict[str, int]]:
         text = self.text
@@ -279,16 +281,25 @@ class _Writer:
 
         What was made last is given up first, in a block of its own: these blocks are shared.
         """
-        owned = {obj for obj in self.result.made if obj is not None}
-        if inputs:
-            owned.update(self.guards.owned)
-        self._since.update((obj, len(self._since)) for obj in sorted(owned - self._since.keys()))
-        label = target
-        for obj in sorted(owned, key=self._since.__getitem__):
-            before = label, obj
-            if before not in self._drops:
-                self._drops[before] = self.text.fresh("drop")
-            label = self._drops[before]
+        made, held = self.result.made, len(self.guards.owned) if inputs else 0
+        state = made.epoch, held
+        known, count, label = self._chains.get((target, inputs), (None, 0, target))
+        if known == state:
+            late = made.added[count:]
+        else:
+            owned = {obj for obj in made if obj is not None}
+            if inputs:
+                owned.update(self.guards.owned)
+            new = sorted(owned - self._since.keys())
+            self._since.update((obj, len(self._since)) for obj in new)
+            late, label = sorted(owned, key=self._since.__getitem__), target
+        for obj in late:
+            self._since.setdefault(obj, len(self._since))
+            link = label, obj
+            if link not in self._drops:
+                self._drops[link] = self.text.fresh("drop")
+            label = self._drops[link]
+        self._chains[target, inputs] = state, len(made.added), label
         return label
 
     def _close(self) -> None:

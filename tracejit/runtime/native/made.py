@@ -63,13 +63,37 @@ class Surroundings:
     fail: Callable[[], str]
 
 
+class Made(list["str | None"]):
+    """Objects that are made, by their numbers; None for those that are not yet.
+
+    `added` are those that have come since anything else changed, which `epoch` counts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.added: list[str] = []
+        self.epoch = 0
+
+    def append(self, obj: str | None) -> None:
+        super().append(obj)
+        if obj is not None:
+            self.added.append(obj)
+
+    def __setitem__(self, k: Any, obj: Any) -> None:
+        if isinstance(k, slice) or self[k] is not None or obj is None:
+            self.added, self.epoch = [], self.epoch + 1
+        else:
+            self.added.append(obj)
+        super().__setitem__(k, obj)
+
+
 class ResultEmitter:
     """Writes what happens to outputs after the program, and before it where that can fail."""
 
     def __init__(self, text: FunctionText, spec: EntrySpec, layout: Layout) -> None:
         self.text, self.spec, self.layout = text, spec, layout
         #: For each output, and each container behind them: the name of its object, once it is made.
-        self.made: list[str | None] = []
+        self.made = Made()
         self._early: dict[int, _Placed] = {}
 
     def place_early(self, sizes: SizeEmitter) -> None:
