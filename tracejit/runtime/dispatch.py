@@ -287,6 +287,7 @@ def _compiled(
     form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
+    args, kwargs = self._binder.without_unread(args, kwargs)
     leaves, tree = _flatten()(args, kwargs, None if apart else self._few, joined)
     key = (tree, tuple([leaf_key(x) for x in leaves]))
     structure = self._structures.get(key)
@@ -393,6 +394,7 @@ def _compile_for(
     given = args, kwargs
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
+    args, kwargs = self._binder.without_unread(args, kwargs)
     leaves, tree = _flatten()(args, kwargs, None if how[0] else self._few, how[1])
     if (tree, tuple([leaf_key(x) for x in leaves])) != key:
         structure.foreground = True

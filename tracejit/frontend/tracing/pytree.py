@@ -37,6 +37,7 @@ from tracejit.own_attributes import has_only, has_own
 __all__ = [
     "LEAF",
     "MOST_NESTED",
+    "UNREAD",
     "VIEWS",
     "Alternative",
     "Boxed",
@@ -52,6 +53,7 @@ __all__ = [
     "flatten",
     "holds_made",
     "is_constant",
+    "is_free_leaf",
     "is_default",
     "is_made",
     "is_namedtuple",
@@ -67,6 +69,8 @@ __all__ = [
 _PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, *map(type, (None, Ellipsis, NotImplemented))}
 )
+#: Stands for an argument that its function never reads.
+UNREAD: Any = type("Unread", (), {"__repr__": lambda self: "unread"})()
 _LEAVES = frozenset({np.ndarray, int, float, complex, bool})
 _NUMBERS = _LEAVES - {np.ndarray}
 _TEXTS = frozenset({str, bytes, type(None)})
@@ -256,9 +260,16 @@ def is_default(cls: type, name: str) -> bool:
     return bool(getattr(cls, name) is getattr(object, name))
 
 
+def is_free_leaf(value: Any) -> bool:
+    """Whether `value` is an array or a number, which a signature has but the type of."""
+    return type(value) in _LEAVES or isinstance(value, np.generic)
+
+
 def is_constant(value: Any) -> bool:
     """Whether `value` is immutable throughout, and as good as any equal one of its type."""
     cls = type(value)
+    if value is UNREAD:
+        return True
     if cls is slice:
         return all(map(is_constant, (value.start, value.stop, value.step)))
     return cls in _PLAIN or cls is range or issubclass(cls, np.dtype)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dis
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeAlias
+
+from tracejit.frontend.tracing.pytree import UNREAD, is_free_leaf
 
 #: How many arguments are given by position, and the names of the others in their order.
 Form: TypeAlias = tuple[int, tuple[str, ...]]
@@ -49,6 +53,35 @@ class Binder:
         positional, named = self.places(form)
         values = (*args, *kwargs.values())
         return tuple([values[k] for k in positional]), {name: values[k] for name, k in named}
+
+    def without_unread(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same with `UNREAD` for what the function never reads.
+
+        Arrays and numbers stay, which are inputs whatever they are.
+        """
+        function = self._function
+        names = _unread(function.__code__) if type(function) is FunctionType else ()
+        if not names:
+            return args, kwargs
+        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = [*zip(parameters, args, strict=False)]
+        known = tuple([UNREAD if n in names and not is_free_leaf(x) else x for n, x in given])
+        return (*known, *args[len(known) :]), {
+            n: UNREAD if n in names and not is_free_leaf(x) else x for n, x in kwargs.items()
+        }
+
+
+@lru_cache(maxsize=1024)
+def _unread(code: CodeType) -> frozenset[str]:
+    """The parameters that no operation of a function reads, nor one of a function inside."""
+    if not {"locals", "vars", "dir", "eval", "exec", "super"}.isdisjoint(code.co_names):
+        return frozenset()
+    used = {*code.co_cellvars}
+    for operation in dis.get_instructions(code):
+        # One operation of later versions reads two names.
+        found = operation.argval if type(operation.argval) is tuple else (operation.argval,)
+        used.update(name for name in found if type(name) is str)
+    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - used
 
 
 def _places(code: CodeType, given: int, keywords: tuple[str, ...]) -> Positions:

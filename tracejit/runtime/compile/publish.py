@@ -18,7 +18,7 @@ from tracejit.frontend.capture import reads as at
 from tracejit.frontend.capture.captured import Call, Step
 from tracejit.frontend.capture.values import MISSING, Capture
 from tracejit.frontend.tracing.packed import PackedList
-from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
+from tracejit.frontend.tracing.pytree import LEAF, UNREAD, Identity, Static, TreeDef
 from tracejit.methods import METHODS
 from tracejit.ops.host.exchange import exchanges
 from tracejit.own_attributes import place
@@ -211,7 +211,8 @@ class _Arguments:
                 leaf = StaticLeaf(getattr(node.value, name))
                 self.leaves.append((AttributeSource(source, name), leaf))
         elif isinstance(node, Static):
-            self.leaves.append((source, StaticLeaf(node.value)))
+            if node.value is not UNREAD:
+                self.leaves.append((source, StaticLeaf(node.value)))
         elif isinstance(node, Identity):
             obj = node.get()
             self.objects[id(obj)] = source
