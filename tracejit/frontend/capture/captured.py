@@ -61,9 +61,9 @@ class Learned:
 
     #: Python numbers that have had several values.
     varying: set[str] = field(default_factory=set)
-    #: Those of functions with the same code, and which of them vary for that alone.
+    #: Those of functions with the same code; which of them vary for that alone, as graph inputs.
     floats: Floats | None = None
-    elsewhere: set[str] = field(default_factory=set)
+    elsewhere: dict[str, Any] = field(default_factory=dict)
     #: Lists that are not only appended to.
     read_lists: set[str] = field(default_factory=set)
     #: Whether lists that a loop makes larger keep Python's own elements: they are shared.

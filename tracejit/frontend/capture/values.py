@@ -426,10 +426,13 @@ class Capture(Captured):
             learned = self.learned
             if source.label not in learned.varying and learned.floats is not None:
                 if learned.floats.varies(source.label, value):
-                    learned.elsewhere.add(source.label)
+                    learned.elsewhere[source.label] = None
                     learned.varying.add(source.label)
             if source.label in learned.varying and is_number_by_value(value):
-                return self._input(source, value)
+                made = self._input(source, value)
+                if source.label in learned.elsewhere:
+                    learned.elsewhere[source.label] = made.value()
+                return made
             source.check = EqualTo(value)
             return value
         if cls is np.ndarray or isinstance(value, np.generic):

@@ -236,7 +236,10 @@ class Describer:
         for k, root in enumerate(self.roots):
             path = path_to(x, root.__globals__)
             if path is not None:
-                return ("at", ("globals", ("root", k)), path, contents_digest(x))
+                try:
+                    return ("at", ("globals", ("root", k)), path, contents_digest(x))
+                except LookupError as e:
+                    raise Undescribed(str(e)) from None
         return None
 
     def _descriptor(self, x: Any) -> Description | None:

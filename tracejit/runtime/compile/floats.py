@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 from tracejit.frontend.capture.captured import Floats
+from tracejit.ir.graph import Graph, Value
 from tracejit.locks import short_lock
 from tracejit.runtime.cache.recall import cached, floats_seen
 
-__all__ = ["floats_of"]
+__all__ = ["decides", "floats_of"]
 
 #: How many codes are remembered.
 _CODES = 1024
@@ -32,3 +34,23 @@ def floats_of(jitted: Any) -> Floats:
             while len(_KNOWN) > _CODES:
                 _KNOWN.popitem(last=False)
     return _KNOWN.get(name) or Floats()
+
+
+def decides(graph: Graph, floats: Iterable[Value]) -> bool:
+    """Whether some branch is taken by these inputs of a graph and constants alone.
+
+    A function that is made for one of several numbers, to do one of several things, is to be
+    compiled for each.
+    """
+    known, constant = set(floats), set[Value]()
+    for node in graph.nodes:
+        if not node.inputs and not node.regions:
+            constant.update(node.outputs)
+        if not any(v in known for v in node.inputs):
+            continue
+        if node.regions:
+            if node.inputs[0] in known:
+                return True
+        elif all(v in known or v in constant for v in node.inputs):
+            known.update(node.outputs)
+    return False

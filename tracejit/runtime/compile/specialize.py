@@ -22,7 +22,7 @@ from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import ArrayLeaf
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
-from tracejit.runtime.compile.floats import floats_of
+from tracejit.runtime.compile.floats import decides, floats_of
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.spinner import Spinner
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
@@ -163,16 +163,14 @@ def _trace(
     try:
         found = attempt(False)
         structure.spent[:] = [0, 0]  # What has ended well has not made the next attempt longer.
+        if learned.elsewhere and decides(found[0].graph, learned.elsewhere.values()):
+            return _with_constants(self, structure, history, call, tree, choose)
         return _counted(learned, found, lambda: attempt(False))
     except GivenTwice:
         raise
     except TraceError as e:
-        if learned.elsewhere and learned.floats is not None:
-            # It is constant in this function, as far as is known.
-            learned.varying -= learned.elsewhere
-            learned.floats.constant |= learned.elsewhere
-            learned.elsewhere.clear()
-            return _trace(self, structure, history, call, tree, choose)
+        if learned.elsewhere:
+            return _with_constants(self, structure, history, call, tree, choose)
         kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
         numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
         if choose is not None or e.code not in (*_VALUE, *_STEPS) or not numbers:
@@ -184,6 +182,22 @@ def _trace(
         raise e if error.code in _VALUE else error from None
     structure.scalars_static = True
     return result
+
+
+def _with_constants(
+    self: Any,
+    structure: Any,
+    history: History,
+    call: Call,
+    tree: Any,
+    choose: Choose | None,
+) -> tuple[Traced, Specialization]:
+    """Another trace, with floats that vary from function to function as constants of each."""
+    learned = self._learned
+    learned.varying -= learned.elsewhere.keys()
+    learned.floats.constant |= learned.elsewhere.keys()
+    learned.elsewhere.clear()
+    return _trace(self, structure, history, call, tree, choose)
 
 
 def _decides_much(structure: Any, leaves: Sequence[Any]) -> bool:
