@@ -112,3 +112,79 @@ def test_objects_that_are_made(name: str, cls: type, way: Any) -> None:
     f, attributes = MADE[name]
     own = _copy(cls)
     _follow(own, *way(f, own), attributes)
+
+
+def _read_of_class(x: Any, holder: Any) -> Any:
+    return x + type(holder).held.v
+
+
+def _read(x: Any, holder: Any) -> Any:
+    return x + holder.held.v
+
+
+def _stored(x: Any, holder: Any) -> Any:
+    holder.held = Derived()
+    return x + holder.held.v
+
+
+def _deleted(x: Any, holder: Any) -> Any:
+    try:
+        del holder.held
+    except AttributeError:
+        return x + 9
+    return x + 8
+
+
+@pytest.mark.parametrize("f", [_read_of_class, _read, _stored, _deleted])
+@pytest.mark.parametrize("name", ["__get__", "__set__", "__delete__"])
+@pytest.mark.parametrize("inherited", [False, True])
+def test_what_a_class_holds_becomes_a_descriptor(f: Any, name: str, inherited: bool) -> None:
+    """And is none again: what it holds is an object of a class of the program's own."""
+    own = _copy(Plain)
+    base = type("Base", (), {"held": own()})
+    cls = type("Holder", (base,), {}) if inherited else base
+    compiled = tracejit.jit(f)
+    for step in range(4):
+        if step % 2:
+            setattr(own, name, lambda *args: Derived())
+        elif name in vars(own):
+            delattr(own, name)
+        assert outcome(compiled, X, cls()) == outcome(f, X, cls()), step
+
+
+class Given:
+    first: Any = None
+    second: Any = None
+
+
+GIVEN_DTYPES = Given()
+
+
+def _one_dtype(x: Any) -> Any:
+    return x + (GIVEN_DTYPES.first is GIVEN_DTYPES.second)
+
+
+def _shown_dtype(x: Any) -> Any:
+    return x, repr(GIVEN_DTYPES.second)
+
+
+FIELDS = {"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 16}
+DTYPES = [
+    (np.dtype("f8"), np.dtype("f8", copy=True)),
+    (np.dtype("f8"), np.dtype("f8", metadata={"a": 1})),
+    (np.dtype("U5"), np.dtype("U5")),
+    (np.dtype("M8[s]"), np.dtype("M8[s]")),
+    (np.dtype(">f8"), np.dtype(">f8")),
+    (np.dtype([("a", "i1"), ("b", "f8")], align=True), np.dtype(FIELDS)),
+]
+
+
+@pytest.mark.parametrize("f", [_one_dtype, _shown_dtype])
+@pytest.mark.parametrize("pair", DTYPES, ids=str)
+@pytest.mark.parametrize("first", [0, 1])
+def test_equal_dtypes(f: Any, pair: Any, first: int) -> None:
+    """Which may be one object or two, and may show other things."""
+    compiled = tracejit.jit(f)
+    for step in range(4):
+        GIVEN_DTYPES.first, GIVEN_DTYPES.second = pair[0], pair[(first + step) % 2]
+        assert outcome(compiled, X) == outcome(f, X), step

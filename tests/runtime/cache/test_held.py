@@ -34,6 +34,9 @@ holder = Holder()
 holder.own = pick(lambda x: x * 4, lambda x: x * 6)
 increased = functools.partial(np.add, pick(1, 2))
 shifted = functools.partial(lambda x, k: x + k, k=pick(1.5, 2.5))
+class Partial(functools.partial):
+    def __call__(self, x): return x * 9
+derived = pick(functools.partial, Partial)(np.add, 1)
 def energy(q): return (q ** pick(4, 3)).sum() if other else (q**4).sum()
 def weight(q): return (q**3).sum()
 slope = tracejit.grad(pick(energy, weight))
@@ -55,6 +58,7 @@ def in_a_class(x): return Holder.op(x)
 def in_an_object(x): return holder.own(x)
 def partial(x): return increased(x)
 def partial_of_a_lambda(x): return shifted(x)
+def partial_of_another_class(x): return derived(x)
 def gradient(x): return slope(x)
 def made_by_a_lambda(x): return MAKERS["b"][1]()(x)
 def slots(x): return x * Slots(2.0).v
@@ -65,8 +69,9 @@ def transform(x): return np.fft.fft(x).real + np.fft.rfft(x).real.sum()
 def quantile(x): return np.quantile(x, 0.3)
 def absent(x): return x + hasattr(holder, "nothing")
 
-PROGRAMS = [in_a_dict, in_dicts, in_a_list, in_a_class, in_an_object, partial, partial_of_a_lambda,
-            gradient, made_by_a_lambda, slots, data, transform, quantile, absent]
+PROGRAMS = [in_a_dict, in_dicts, in_a_list, in_a_class, in_an_object, partial,
+            partial_of_a_lambda, partial_of_another_class, gradient, made_by_a_lambda, slots,
+            data, transform, quantile, absent]
 x, warm = np.array([0.5, 1.5, 2.5, 4.0]), {}
 for f in PROGRAMS:
     j = tracejit.jit(f)

@@ -44,6 +44,7 @@ __all__ = [
     "PackedRead",
     "SameAs",
     "class_lookup",
+    "is_single",
 ]
 #: What a lookup gives that finds nothing.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
@@ -244,23 +245,31 @@ class OwnRead:
         return has_own(obj, self.name)
 
 
+def is_single(dtype: Any) -> bool:
+    """Whether a dtype is the one that NumPy gives for its name."""
+    return np.dtype(dtype.str) is dtype
+
+
 class EqualTo:
     """The same type and value, where 0.0 and -0.0 differ; a NaN is equal to nothing but itself.
 
-    Python looks at which object it is, as in `x in (math.nan, 1.0)`.
+    Python looks at which object it is, as in `x in (math.nan, 1.0)`. So it may be with a dtype of
+    which NumPy has but one; others that are equal may differ in what they show.
     """
 
-    __slots__ = ("_cls", "_text", "value")
+    __slots__ = ("_by_identity", "_cls", "_text", "value")
 
     def __init__(self, value: Any) -> None:
         self.value, self._cls = value, type(value)
+        is_dtype = isinstance(value, np.dtype)
+        self._by_identity = value != value or is_dtype and is_single(value)
         by_text = self._cls in (complex, slice, range) or self._cls is float and value == 0
-        self._text = repr(value) if by_text else None
+        self._text = repr(value) if by_text or is_dtype else None
 
     def __call__(self, value: Any, _: Sequence[Any]) -> bool:
         if type(value) is not self._cls:
             return False
-        if self.value != self.value:
+        if self._by_identity:
             return value is self.value
         return bool(value == self.value) if self._text is None else repr(value) == self._text
 

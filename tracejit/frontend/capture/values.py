@@ -100,6 +100,7 @@ from tracejit.library_names import NOTHING, names_of, note_name
 from tracejit.methods import METHODS
 
 __all__ = [
+    "DESCRIBES",
     "IMMUTABLE",
     "MISSING",
     "Capture",
@@ -110,6 +111,8 @@ __all__ = [
 _LIMIT = 4000
 #: The flag of classes that nothing can be bound in.
 IMMUTABLE = 1 << 8
+#: Methods of what is no plain value as an attribute of a class.
+DESCRIBES = ("__get__", "__set__", "__delete__")
 #: What annotations call.
 _SUBSCRIPTED = "__class_getitem__"
 #: What methods are in a class's dict.
@@ -358,8 +361,18 @@ class Capture(Captured):
             self.guard_class_lacks(cls, name)
         elif not is_constant(source.value):
             self.guard_identity(source)
+            self.guard_plain(source)
         elif source.check is None:
             source.check = OfClass(type(source.value))
+
+    def guard_plain(self, source: Source) -> None:
+        """The condition that what a class holds, if it is no descriptor, does not become one."""
+        cls = type(source.value)
+        if cls.__flags__ & IMMUTABLE or any(hasattr(cls, name) for name in DESCRIBES):
+            return
+        self.guard_type(source, cls)
+        for name in DESCRIBES:
+            self.guard_class_lacks(cls, name)
 
     def guard_methods(self, x: Any, *names: str) -> None:
         """The condition that an object's class still finds the same, or nothing, under names."""

@@ -27,6 +27,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.values import (
+    DESCRIBES,
     IMMUTABLE,
     MISSING,
     class_lookup,
@@ -75,8 +76,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     f"__{name}__": getattr(operator, name)
     for name in "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne".split()
 }
-#: Methods of what is no plain value as an attribute of a class.
-_DESCRIBES = ("__get__", "__set__", "__delete__")
 #: The same lookup as object's, under other names.
 _GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
 _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
@@ -255,10 +254,10 @@ def _store_in_class(interpreter: Interpreter, value: Any, cls: type, name: str) 
     """`cls.name = value`, where the class has an attribute of that name that is no descriptor."""
     held = cls.__dict__.get(name, MISSING)
     plain = type(cls) in (type, abc.ABCMeta) and cls.__flags__ & HEAP_TYPE
-    if held is MISSING or not plain or any(hasattr(type(held), m) for m in _DESCRIBES):
+    if held is MISSING or not plain or any(hasattr(type(held), m) for m in DESCRIBES):
         raise TraceError("TJ027", f"the class attribute {cls.__name__}.{name}", user_line())
     source = interpreter.capture.object_source(cls, cls.__name__)
-    if any(hasattr(type(value), m) for m in _DESCRIBES) and not isinstance(value, Tracer):
+    if any(hasattr(type(value), m) for m in DESCRIBES) and not isinstance(value, Tracer):
         raise TraceError("TJ027", f"a {type(value).__name__} as a class attribute", user_line())
     interpreter.state.set_class_attribute(interpreter, cls, source, name, value)
 
@@ -297,11 +296,12 @@ def _bind(
         if found.fget is None:
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no getter")
         return interpreter.call(_inner_function(interpreter, source, "fget", found.fget), owner)
-    if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
+    if any(hasattr(type(found), m) for m in DESCRIBES):
         if not _is_of_compiler(found):
             raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
         capture.guard_identity(source)
         return found.__get__(owner, cls)
+    capture.guard_plain(source)
     return capture.reach(source)
 
 
@@ -560,6 +560,10 @@ def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
         delattr(x, name)
         return
     _object_attribute(interpreter, x, name)
+    held = class_lookup(cls, name)
+    is_stored = interpreter.state.attribute(x, name) is not MISSING
+    if not (is_stored or has_own(x, name) or isinstance(held, MemberDescriptorType)):
+        raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     interpreter.state.set_attribute(interpreter, x, source, name, UNBOUND)
 
 

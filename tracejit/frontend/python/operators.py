@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.reads import is_single
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.python import failures
 from tracejit.frontend.python.objects import special
@@ -361,6 +362,8 @@ def _require_identity(a: Any, b: Any) -> None:
     is_number = issubclass(cls, np.generic) and cls is not np.bool_
     if cls is int and -5 <= a <= 256:
         return
+    if isinstance(a, np.dtype) and a == b and not (is_single(a) and is_single(b)):
+        raise TraceError("TJ001", "the identity of two equal dtypes", user_line())
     if (cls in _COPIED or is_number) and repr(a) == repr(b):
         raise TraceError("TJ001", f"the identity of two equal {cls.__name__}s", user_line())
 

@@ -239,7 +239,7 @@ class Describer:
                 try:
                     return ("at", ("globals", ("root", k)), path, contents_digest(x))
                 except LookupError as e:
-                    raise Undescribed(str(e)) from None
+                    raise Undescribed(f"what a {type(x).__qualname__} is made of: {e}") from None
         return None
 
     def _descriptor(self, x: Any) -> Description | None:

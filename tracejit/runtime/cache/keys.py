@@ -67,7 +67,7 @@ def _told(function: Any, roots: list[FunctionType]) -> Any:
         own = {k: v for k, v in vars(function).items() if not k.startswith("__")}
         inside = _told(own.pop("function"), roots)
         return (type(function).__module__, type(function).__qualname__, _values(own), inside)
-    if isinstance(function, functools.partial):
+    if type(function) is functools.partial:
         given = {str(k): x for k, x in enumerate(function.args)} | dict(function.keywords)
         return ("partial", _values(given), _told(function.func, roots))
     recipe = recipe_of(function)
