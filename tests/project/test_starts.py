@@ -23,8 +23,8 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (60, 7_000),
-    "call": (380, 66_200),
-    "gradient": (424, 74_700),
+    "call": (380, 66_400),
+    "gradient": (424, 74_900),
 }
 
 
