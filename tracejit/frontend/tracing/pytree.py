@@ -262,7 +262,7 @@ def is_default(cls: type, name: str) -> bool:
 
 def is_free_leaf(value: Any) -> bool:
     """Whether `value` is an array or a number, which a signature has but the type of."""
-    return type(value) in _LEAVES or isinstance(value, np.generic)
+    return type(value) in _LEAVES or issubclass(type(value), np.generic)
 
 
 def is_constant(value: Any) -> bool:

@@ -6,7 +6,7 @@ import functools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, GetSetDescriptorType, ModuleType
 from typing import Any
 
 from tracejit.link.digests import code_digest, digest
@@ -67,6 +67,7 @@ def options_of(x: Any) -> tuple[Any, ...]:
 
 def _steps(holder: Any) -> Iterator[tuple[tuple[str, Any], Any]]:
     """What is held, by steps that lead there: no code of the program runs."""
+    # Even the class that an object shows may be computed.
     cls = type(holder)
     if cls is dict:
         for key, held in list(holder.items()):
@@ -75,29 +76,32 @@ def _steps(holder: Any) -> Iterator[tuple[tuple[str, Any], Any]]:
     elif cls in (list, tuple):
         for k, held in enumerate(holder):
             yield ("item", k), held
-    elif isinstance(holder, functools.partial):
+    elif cls is functools.partial:
         yield ("attribute", "func"), holder.func
-    elif isinstance(holder, (staticmethod, classmethod)):
+    elif cls in (staticmethod, classmethod):
         yield ("attribute", "__func__"), holder.__func__
-    elif isinstance(holder, JitBase):
+    elif issubclass(cls, JitBase):
         yield ("attribute", "__tracejit__"), getattr(holder, "__tracejit__")  # noqa: B009
-    elif isinstance(holder, FunctionType):
+    elif cls is FunctionType:
         yield ("attribute", "__code__"), holder.__code__
         for k, cell in enumerate(holder.__closure__ or ()):
             with suppress(ValueError):  # which has no contents
                 yield ("cell", k), cell.cell_contents
-    elif isinstance(holder, CodeType):
+    elif cls is CodeType:
         for k, constant in enumerate(holder.co_consts):
-            if isinstance(constant, CodeType):
+            if type(constant) is CodeType:
                 yield ("constant", k), constant
-    elif not isinstance(holder, ModuleType):
-        own = type.__dict__["__dict__"].__get__(holder) if isinstance(holder, type) else None
-        own = getattr(holder, "__dict__", None) if own is None and _is_plain(cls) else own
-        for name, held in list((own or {}).items()):
+    elif issubclass(cls, type):
+        for name, held in list(vars(holder).items()):
+            yield ("attribute", name), held
+    elif not issubclass(cls, ModuleType) and _is_plain(cls):
+        for name, held in list(getattr(holder, "__dict__", {}).items()):
             yield ("attribute", name), held
 
 
 def _is_plain(cls: type) -> bool:
     """Whether objects of a class show what they hold in their dict, without code of their own."""
     lookup: Any = cls.__getattribute__
-    return lookup is object.__getattribute__ and bool(cls.__flags__ & _HEAP_TYPE)
+    held = [vars(base)["__dict__"] for base in cls.__mro__ if "__dict__" in vars(base)]
+    is_own = all(type(x) is GetSetDescriptorType for x in held)
+    return lookup is object.__getattribute__ and is_own and bool(cls.__flags__ & _HEAP_TYPE)
