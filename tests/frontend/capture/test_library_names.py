@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import gc
 import sys
 from typing import Any
@@ -26,6 +27,11 @@ def mine(*args: Any, **kwargs: Any) -> float:
 
 def failing(*args: Any, **kwargs: Any) -> None:
     raise OSError("not available")
+
+
+def left(cls: Any, *args: Any, _call: Any = enum.EnumType.__call__) -> Any:
+    """Another member of one enum; Python itself calls others."""
+    return s.Side.LEFT if cls is s.Side else _call(cls, *args)
 
 
 MODULE = type("Other", (), {"solve": staticmethod(lambda a, b: b * 9)})
@@ -55,7 +61,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "constructor": (s.of_counter, lambda: mock.patch("collections.Counter.update", failing)),
     "inherited": (s.of_inherited, lambda: mock.patch("collections.Counter.keys", lambda c: [1])),
     "iterator": (s.of_indices, lambda: mock.patch("numpy.ndindex.__next__", failing)),
-    "metaclass": (s.of_enum, lambda: mock.patch("enum.EnumType.__call__", lambda c, v: c.LEFT)),
+    "metaclass": (s.of_enum, lambda: mock.patch("enum.EnumType.__call__", left)),
     "generator": (s.of_stream, lambda: mock.patch("numpy.random.default_rng", np.random.Generator)),
 }
 
