@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from tracejit.locks import once, short_lock
 
-__all__ = ["COUNT", "asked_names", "has_only", "has_own", "offset", "own_fit", "place"]
+__all__ = ["COUNT", "asked_names", "has_only", "has_own", "offset", "own_dict", "own_fit", "place"]
 
 _WORD = 8
 #: Where the number of attributes is, from the values.
@@ -117,12 +117,20 @@ def _probed(cls: type, name: str, at: int) -> int | None:
     return found if _word(values + _WORD * found) == id(mark) else None
 
 
+def own_dict(x: Any) -> Any:
+    """An object's dict, or an empty one: no code of its class looks it up."""
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+
+
 def has_own(x: Any, name: str) -> bool:
     """Whether an object itself has an attribute, in its array or dict."""
     where = place(type(x), name)
     values = 0 if where is None else _values(x, offset() or 0)
     if where is None or not values:
-        return name in getattr(x, "__dict__", ())
+        return name in own_dict(x)
     return _word(values + _WORD * where) != 0
 
 
@@ -136,7 +144,7 @@ def has_only(x: Any, names: tuple[str, ...]) -> bool:
     places = [place(type(x), name) for name in names]
     values = 0 if None in places or not places else _values(x, offset() or 0)
     if not values:
-        own = getattr(x, "__dict__", {})
+        own = own_dict(x)
         return len(own) == len(names) and all(name in own for name in names)
     return _byte(values + COUNT) == len(names) and all(
         _word(values + _WORD * where) for where in places if where is not None

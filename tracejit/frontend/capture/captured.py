@@ -163,7 +163,11 @@ class Captured:
                 value = read(values[parent])
             except Exception:
                 return f"{label} is gone"
-            if check is not None and not check(value, values):
+            try:
+                holds = check is None or check(value, values)
+            except Exception:  # which code of the program may raise
+                holds = False
+            if not holds:
                 return f"{label} has changed"
             values.append(value)
         return [values[s.index] for s in self.inputs]

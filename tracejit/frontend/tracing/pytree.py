@@ -32,7 +32,7 @@ from tracejit.frontend.tracing.tracer import Tracer, given_dtype, user_line
 from tracejit.ir.types import DTYPES
 from tracejit.methods import METHODS
 from tracejit.ops.control.templates import Text, render
-from tracejit.own_attributes import has_only, has_own
+from tracejit.own_attributes import has_only, has_own, own_dict
 
 __all__ = [
     "LEAF",
@@ -301,7 +301,7 @@ def dataclass_fields(value: Any) -> tuple[str, ...] | None:
     if stores_in_order(cls):
         return found
     # In the order in which they were stored first, as `vars` shows them.
-    held: dict[str, Any] = getattr(value, "__dict__", {})
+    held: dict[str, Any] = own_dict(value)
     return tuple(held) if len(held) == len(found) else found
 
 
