@@ -179,6 +179,8 @@ class Capture(Captured):
         self._arrays: dict[int, Callable[[], Source]] = {}
         #: Those that must not be one.
         self._apart: list[Source] = []
+        #: Classes of libraries whose methods have been noted.
+        self._followed: set[type] = set()
         self._leaf_count = 0
         #: id -> (object, trace) of what was made inside the trace.
         self.created: dict[int, tuple[Any, Trace]] = {}
@@ -219,6 +221,8 @@ class Capture(Captured):
 
         Raises TraceError where it holds another method.
         """
+        if cls in self._followed:
+            return
         for name in dir(cls):
             if class_lookup(cls, name) is class_lookup(object, name) or name == _SUBSCRIPTED:
                 continue
@@ -233,6 +237,7 @@ class Capture(Captured):
                 self.library_name(names_of(base), name, held)
                 if held is not MISSING:
                     break
+        self._followed.add(cls)
 
     def _bind(self, namespace: dict[str, Any], name: str, value: Any) -> None:
         entry = (namespace, name, value)
@@ -443,7 +448,7 @@ class Capture(Captured):
                     learned.varying.add(source.label)
             if source.label in learned.varying and is_number_by_value(value):
                 made = self._input(source, value)
-                if source.label in learned.elsewhere:
+                if source.label in learned.elsewhere and isinstance(made, Tracer):
                     learned.elsewhere[source.label] = made.value()
                 return made
             source.check = EqualTo(value)
@@ -622,7 +627,8 @@ class Capture(Captured):
 
     def tell_arrays_apart(self, arrays: Sequence[Any]) -> None:
         """Note that code which is not traced is given arrays, and may ask whether two are one."""
-        found = {id(x) for x in arrays if id(x) in self._arrays}
+        # In the order in which they are given: files of equal programs are equal.
+        found = dict.fromkeys(id(x) for x in arrays if id(x) in self._arrays)
         if len(found) > 1:
             sources = [self._arrays[key]() for key in found]
             self._apart += [source for source in sources if source not in self._apart]
