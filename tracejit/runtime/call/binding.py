@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,6 +31,8 @@ class Binder:
     def __init__(self, function: Any) -> None:
         self._function = function
         self._known: tuple[CodeType | None, dict[Form, Positions]] = (None, {})
+        #: The code, and the parameters that it does not read.
+        self._names: tuple[CodeType | None, frozenset[str]] = (None, frozenset())
 
     def places(self, form: Form) -> Positions:
         """Where the arguments of a call of this form go."""
@@ -60,7 +61,11 @@ class Binder:
         Arrays and numbers stay, which are inputs whatever they are.
         """
         function = self._function
-        names = _unread(function.__code__) if type(function) is FunctionType else ()
+        if type(function) is not FunctionType:
+            return args, kwargs
+        code, names = self._names
+        if code is not function.__code__:
+            code, names = self._names = function.__code__, _unread(function.__code__)
         if not names:
             return args, kwargs
         parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -71,7 +76,6 @@ class Binder:
         }
 
 
-@lru_cache(maxsize=1024)
 def _unread(code: CodeType) -> frozenset[str]:
     """The parameters that no operation of a function reads, nor one of a function inside."""
     if not {"locals", "vars", "dir", "eval", "exec", "super"}.isdisjoint(code.co_names):
