@@ -260,9 +260,10 @@ def _part(op: str, v: Tracer) -> Tracer:
 
 
 def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
-    """`operand` as a tracer."""
-    trace = here()
-    return wrap(trace, operand(x, dtype))
+    """`operand` as a tracer: an array of that dtype is itself, and lies as it does."""
+    if isinstance(x, TracedArray) and x.dtype == dtype:
+        return x
+    return wrap(here(), operand(x, dtype))
 
 
 #: Ufuncs without an op -> their NumPy definition in terms of others.
