@@ -31,7 +31,9 @@ def shown(x: Any) -> Any:
     import numpy as np
 
     if isinstance(x, np.ndarray):
-        flags = x.flags.c_contiguous, x.flags.writeable, x.base is not None
+        # A library's capsule may hold an array's memory: that makes it no view.
+        is_view = isinstance(x.base, np.ndarray)
+        flags = x.flags.c_contiguous, x.flags.writeable, is_view
         return ["array", x.dtype.str, x.shape, x.strides, flags, repr(x.tolist())]
     if isinstance(x, (list, tuple)):
         return [type(x).__name__, *map(shown, x)]
