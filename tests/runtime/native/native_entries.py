@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library, compile_module
+from tracejit.frontend.capture.paths import Positional
 from tracejit.ir.dims import symbol
 from tracejit.library_names import refresh
 from tracejit.runtime import native
@@ -19,7 +20,6 @@ from tracejit.runtime.call.entry_spec import (
     NpScalarLeaf,
     OutArray,
     OutObject,
-    Positional,
 )
 from tracejit.runtime.native.python_entry import Memory
 

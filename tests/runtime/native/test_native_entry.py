@@ -10,22 +10,20 @@ import pytest
 
 from tests.runtime.native.native_entries import C16, F8, I8, Jitted, Linked, N, adder, unary
 from tracejit.codegen.llvm.engine import compile_module
+from tracejit.frontend.capture.guards import Equal
+from tracejit.frontend.capture.paths import Cell, Global, Positional
 from tracejit.ir.dims import floordiv
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
-    CellSource,
     EntrySpec,
-    GlobalSource,
     Leaf,
     OutArray,
     OutLeaf,
     OutNpScalar,
     OutObject,
     OutPyScalar,
-    Positional,
     ScalarLeaf,
-    StaticLeaf,
 )
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
@@ -127,7 +125,7 @@ def test_keywords_and_wrong_counts_go_to_the_slow_path() -> None:
 
 
 def test_keywords_of_an_entry_are_those_of_the_call_in_its_order() -> None:
-    leaves: list[Leaf] = [ArrayLeaf(F8, ("n",)), ScalarLeaf("int"), StaticLeaf("mean")]
+    leaves: list[Leaf] = [ArrayLeaf(F8, ("n",)), ScalarLeaf("int"), Equal("mean")]
     spec = EntrySpec(
         leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
         nargs=1,
@@ -167,9 +165,9 @@ def test_captured_values_are_read_at_each_call() -> None:
     cell = types.CellType(2.5)
     spec = EntrySpec(
         leaves=(
-            (GlobalSource(namespace, "scale"), ArrayLeaf(F8, ("n",))),
-            (GlobalSource(namespace, "mode"), StaticLeaf(namespace["mode"])),
-            (CellSource(cell), ScalarLeaf("float")),
+            (Global(namespace, "scale"), ArrayLeaf(F8, ("n",))),
+            (Global(namespace, "mode"), Equal(namespace["mode"])),
+            (Cell(cell), ScalarLeaf("float")),
         ),
         nargs=0,
         sizes=("n",),

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import C16, F8, I8, Linked, M, N, unary
+from tracejit.frontend.capture.guards import Equal
+from tracejit.frontend.capture.paths import Positional
 from tracejit.ir.dims import Dim, floordiv, maximum, minimum, mod
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
@@ -16,10 +18,8 @@ from tracejit.runtime.call.entry_spec import (
     NpScalarLeaf,
     OutArray,
     OutObject,
-    Positional,
     ScalarLeaf,
     SizeGuard,
-    StaticLeaf,
     k_order,
 )
 
@@ -202,14 +202,14 @@ def test_numpy_scalars(code: str) -> None:
 
 @pytest.mark.parametrize("value", SCALARS, ids=repr)
 def test_constants_match_the_same_or_an_equal_object_of_the_same_type(value: Any) -> None:
-    linked = unary(StaticLeaf(value))
+    linked = unary(Equal(value))
     assert linked.both(value) is None
     for other in [*SCALARS, OddInt(1), pickle.loads(pickle.dumps(value))]:
         linked.both(other)
 
 
 def test_an_equal_tuple_with_other_types_is_not_the_constant() -> None:
-    linked = unary(StaticLeaf((1, (2, "a"))))
+    linked = unary(Equal((1, (2, "a"))))
     assert linked.both((1, (2, "".join(["a"])))) is None
     for other in ((True, (2, "a")), (1, (2.0, "a")), (1, (2, "b")), (1, (2,)), (1, [2, "a"])):
         assert linked.both(other) is native.MISS

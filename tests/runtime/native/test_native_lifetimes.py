@@ -14,10 +14,10 @@ import pytest
 import tracejit
 from tests.programs import publishing as p
 from tests.runtime.native.test_native_publish import agree, fresh
+from tracejit.link.watch import watch
 from tracejit.ops.control import templates
 from tracejit.ops.control.templates import refer, referred
 from tracejit.runtime import native
-from tracejit.runtime.entries.watch import watch
 
 pytestmark = [
     pytest.mark.llvm_anew,

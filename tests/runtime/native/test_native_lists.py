@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import ADD, F8, Linked, N
+from tracejit.frontend.capture.paths import Packed, Positional
 from tracejit.frontend.tracing.packed import (
     Arrays,
     Ragged,
@@ -18,7 +19,6 @@ from tracejit.frontend.tracing.packed import (
 )
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutArray, OutLeaf, OutList
-from tracejit.runtime.call.sources import PackedSource, Positional
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
@@ -89,7 +89,7 @@ def array_leaves(form: Any) -> list[ArrayLeaf]:
 def packing(form: Any) -> Linked:
     """An entry that gives the arrays of a list."""
     found = enumerate(array_leaves(form))
-    leaves = [(PackedSource(FIRST, form, k), leaf) for k, leaf in found]
+    leaves = [(Packed(FIRST, form, k), leaf) for k, leaf in found]
     outputs = tuple(map(OutLeaf, range(len(leaves))))
     return Linked(EntrySpec(tuple(leaves), 1, outputs=outputs, result="tuple"))
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import F8, Linked
+from tracejit.frontend.capture.paths import Positional
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
-from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutObject, Positional, k_order
+from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutObject, k_order
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

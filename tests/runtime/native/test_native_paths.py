@@ -13,31 +13,26 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import F8, Linked, N
+from tracejit.frontend.capture.guards import Equal, Keys, OfClass, Same, Size
+from tracejit.frontend.capture.paths import (
+    Attribute,
+    Global,
+    Item,
+    Object,
+    Path,
+    Positional,
+)
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
-    DictLeaf,
     EntrySpec,
     Leaf,
     OutArray,
     OutLeaf,
     OutObject,
     ScalarLeaf,
-    SequenceLeaf,
     SizeGuard,
-    StaticLeaf,
-    WatchedLeaf,
 )
-from tracejit.runtime.call.sources import (
-    AttributeSource,
-    ElementSource,
-    GlobalSource,
-    ObjectSource,
-    Positional,
-    Source,
-    TypeSource,
-)
-from tracejit.runtime.entries.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
@@ -46,7 +41,7 @@ FIRST = Positional(0)
 Point = collections.namedtuple("Point", "x y")
 
 
-def entry(*leaves: tuple[Source, Leaf], nargs: int = 1, status: int = 0, **rest: Any) -> Linked:
+def entry(*leaves: tuple[Path, Leaf], nargs: int = 1, status: int = 0, **rest: Any) -> Linked:
     rest.setdefault("outputs", (OutObject("hit"),))
     return Linked(EntrySpec(leaves=leaves, nargs=nargs, **rest), status=status)
 
@@ -67,9 +62,9 @@ def test_sequences(cls: Any) -> None:
         return cls(*items) if cls is Point else cls(items)
 
     linked = entry(
-        (FIRST, SequenceLeaf(cls, 2)),
-        (ElementSource(FIRST, 0), ARRAY),
-        (ElementSource(FIRST, 1), StaticLeaf("b")),
+        (FIRST, Size(cls, 2)),
+        (Item(FIRST, 0), ARRAY),
+        (Item(FIRST, 1), Equal("b")),
         sizes=("n",),
     )
     x = np.arange(3.0)
@@ -85,10 +80,10 @@ def test_sequences(cls: Any) -> None:
 def test_dicts_have_the_same_keys_in_the_same_order() -> None:
     keys = ("w", 1, ("a", 2), None)
     linked = entry(
-        (FIRST, DictLeaf(keys)),
-        (ElementSource(FIRST, 0), ARRAY),
-        (ElementSource(FIRST, 1), ScalarLeaf("float")),
-        (ElementSource(FIRST, 3), StaticLeaf(None)),
+        (FIRST, Keys(keys)),
+        (Item(FIRST, "w"), ARRAY),
+        (Item(FIRST, 1), ScalarLeaf("float")),
+        (Item(FIRST, None), Equal(None)),
         sizes=("n",),
     )
     x = np.arange(3.0)
@@ -114,23 +109,16 @@ def test_dicts_have_the_same_keys_in_the_same_order() -> None:
     assert linked.both(holes) == "hit"
 
 
-def test_dicts_of_open_order() -> None:
-    linked = entry((FIRST, DictLeaf(("w", "b"), ordered=False)))
-    for good in ({"w": 1, "b": 2}, {"b": 2, "w": 1}):
-        assert linked.both(good) == "hit"
-    for bad in ({"w": 1}, {"w": 1, "c": 2}, {"w": 1, "b": 2, "c": 3}, ("w", "b")):
-        assert linked.both(bad) is native.MISS
-
-
 def test_nested_and_empty_containers() -> None:
-    inner = ElementSource(FIRST, 1)
+    inner = Item(FIRST, 1)
+    b = Item(inner, "b")
     linked = entry(
-        (FIRST, SequenceLeaf(list, 2)),
-        (ElementSource(FIRST, 0), SequenceLeaf(tuple, 0)),
-        (inner, DictLeaf(("a", "b"))),
-        (ElementSource(inner, 1), SequenceLeaf(list, 1)),
-        (ElementSource(ElementSource(inner, 1), 0), ARRAY),
-        (ElementSource(inner, 0), DictLeaf(())),
+        (FIRST, Size(list, 2)),
+        (Item(FIRST, 0), Size(tuple, 0)),
+        (inner, Keys(("a", "b"))),
+        (b, Size(list, 1)),
+        (Item(b, 0), ARRAY),
+        (Item(inner, "a"), Keys(())),
         sizes=("n",),
         outputs=(OutLeaf(4),),
     )
@@ -144,7 +132,7 @@ def test_nested_and_empty_containers() -> None:
 
 def test_containers_that_must_differ() -> None:
     one = Positional(1)
-    leaf = SequenceLeaf(list, 0)
+    leaf = Size(list, 0)
     linked = entry((FIRST, leaf), (one, leaf), nargs=2, distinct=(FIRST, one))
     a: list[Any] = []
     assert linked.both(a, []) == "hit"
@@ -152,10 +140,10 @@ def test_containers_that_must_differ() -> None:
 
 
 def test_elements_need_a_container() -> None:
-    for leaf in (None, SequenceLeaf(list, 1)):
+    for leaf in (None, Size(list, 1)):
         leaves: list[Any] = [] if leaf is None else [(FIRST, leaf)]
         with pytest.raises(ValueError, match="no container"):
-            entry(*leaves, (ElementSource(FIRST, 1), ARRAY))
+            entry(*leaves, (Item(FIRST, 1), ARRAY))
 
 
 # Attributes --------------------------------------------------------------------------------------
@@ -163,11 +151,11 @@ def test_elements_need_a_container() -> None:
 
 def test_attributes_and_classes() -> None:
     linked = entry(
-        (FIRST, WatchedLeaf(watch(holder := Holder(w=np.arange(3.0), k=2, inner=Holder(b=1.5))))),
-        (TypeSource(FIRST), WatchedLeaf(watch(Holder))),
-        (AttributeSource(FIRST, "w"), ARRAY),
-        (AttributeSource(FIRST, "k"), StaticLeaf(2)),
-        (AttributeSource(AttributeSource(FIRST, "inner"), "b"), ScalarLeaf("float")),
+        (FIRST, Same(holder := Holder(w=np.arange(3.0), k=2, inner=Holder(b=1.5)))),
+        (FIRST, OfClass(Holder)),
+        (Attribute(FIRST, "w"), ARRAY),
+        (Attribute(FIRST, "k"), Equal(2)),
+        (Attribute(Attribute(FIRST, "inner"), "b"), ScalarLeaf("float")),
         sizes=("n",),
     )
     assert linked.both(holder) == "hit"
@@ -196,7 +184,7 @@ def test_attributes_are_read_where_the_arguments_fit() -> None:
             return 1.0
 
     owner = Noting()
-    source = AttributeSource(ObjectSource(watch(owner)), "value")
+    source = Attribute(Object(owner), "value")
     linked = entry((FIRST, ScalarLeaf("float")), (source, ScalarLeaf("float")))
     assert linked.native(1) is native.MISS
     assert not reads
@@ -205,14 +193,15 @@ def test_attributes_are_read_where_the_arguments_fit() -> None:
 
 
 def test_a_container_in_an_attribute() -> None:
-    params = AttributeSource(FIRST, "params")
+    params = Attribute(FIRST, "params")
+    w, b = Item(params, "w"), Item(params, "b")
     linked = entry(
-        (FIRST, WatchedLeaf(watch(holder := Holder(params={"w": np.arange(3.0), "b": [2.0]})))),
-        (params, DictLeaf(("w", "b"))),
-        (ElementSource(params, 0), ARRAY),
-        (ElementSource(params, 1), SequenceLeaf(list, 1)),
-        (AttributeSource(ElementSource(params, 0), "size"), ScalarLeaf("int")),
-        (ElementSource(ElementSource(params, 1), 0), ScalarLeaf("float")),
+        (FIRST, Same(holder := Holder(params={"w": np.arange(3.0), "b": [2.0]}))),
+        (params, Keys(("w", "b"))),
+        (w, ARRAY),
+        (b, Size(list, 1)),
+        (Attribute(w, "size"), ScalarLeaf("int")),
+        (Item(b, 0), ScalarLeaf("float")),
         sizes=("n",),
     )
     assert linked.both(holder) == "hit"
@@ -245,12 +234,12 @@ def test_code_that_changes_what_was_checked_before() -> None:
     items: list[Any] = []
     state: dict[str, Any] = {}
     actor = Acting(lambda: state["act"]())
-    array, found = ElementSource(FIRST, 0), GlobalSource(namespace, "w")
+    array, found = Item(FIRST, 0), Global(namespace, "w")
     linked = entry(
-        (FIRST, SequenceLeaf(list, 1)),
+        (FIRST, Size(list, 1)),
         (array, ARRAY),
         (found, ARRAY),
-        (AttributeSource(ObjectSource(watch(actor)), "value"), ScalarLeaf("float")),
+        (Attribute(Object(actor), "value"), ScalarLeaf("float")),
         sizes=("n",),
         outputs=(OutLeaf(1), OutLeaf(2)),
         result="tuple",
@@ -295,9 +284,9 @@ def test_code_that_drops_its_own_object() -> None:
 
     for _ in range(5):
         alive.append(Acting(die))
-        source = ObjectSource(watch(alive[0]))
-        values = [(AttributeSource(source, name), StaticLeaf(v)) for name, v in (("value", 1.0),)]
-        act = (AttributeSource(source, "act"), WatchedLeaf(watch(die)))
+        source = Object(alive[0])
+        values = [(Attribute(source, name), Equal(v)) for name, v in (("value", 1.0),)]
+        act = (Attribute(source, "act"), Same(die))
         linked = entry(*values, act, nargs=0)
         assert linked.native() == "hit"
         assert linked.native() is native.MISS
@@ -312,16 +301,16 @@ def test_no_reference_is_lost_or_gained(status: int, bound: int, size: Any, wron
     holder = Holder(w=weights, k=[weights, weights], last=(weights,))
     inner = Holder(holder=holder)
     namespace = {"inner": inner}
-    outer = AttributeSource(GlobalSource(namespace, "inner"), "holder")
-    w, k, last = (AttributeSource(outer, name) for name in ("w", "k", "last"))
+    outer = Attribute(Global(namespace, "inner"), "holder")
+    w, k, last = (Attribute(outer, name) for name in ("w", "k", "last"))
     linked = entry(
-        (FIRST, SequenceLeaf(list, 2)),
-        (ElementSource(FIRST, 0), ARRAY),
-        (k, SequenceLeaf(list, 2)),
-        (ElementSource(k, 1), ARRAY),
+        (FIRST, Size(list, 2)),
+        (Item(FIRST, 0), ARRAY),
+        (k, Size(list, 2)),
+        (Item(k, 1), ARRAY),
         (w, ARRAY),
-        (last, SequenceLeaf(tuple, 1)),
-        (ElementSource(last, 0), ARRAY),
+        (last, Size(tuple, 1)),
+        (Item(last, 0), ARRAY),
         sizes=("n",),
         guards=(SizeGuard(N, "<", bound),),
         outputs=(OutArray(F8, (size,)), OutLeaf(3), OutLeaf(4)),

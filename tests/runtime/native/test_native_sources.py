@@ -12,35 +12,42 @@ import numpy as np
 import pytest
 
 from tests.runtime.native.native_entries import F8, Linked, N
+from tracejit.frontend.capture.guards import (
+    Absent,
+    Bound,
+    Equal,
+    Identical,
+    OfCode,
+    Same,
+    SameMethod,
+)
+from tracejit.frontend.capture.paths import (
+    Attribute,
+    Cell,
+    Contents,
+    Default,
+    Global,
+    Object,
+    Path,
+    Positional,
+    Reread,
+)
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
-    AbsentLeaf,
     ArrayLeaf,
-    CellSource,
-    DictItem,
     EntrySpec,
-    FunctionField,
-    GlobalSource,
     Leaf,
-    ObjectSource,
     OutArray,
     OutLeaf,
     OutObject,
-    Positional,
-    RereadItem,
     ScalarLeaf,
     SizeGuard,
-    Source,
-    StaticLeaf,
-    TupleItem,
-    WatchedLeaf,
 )
-from tracejit.runtime.entries.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
 
-def entry(*leaves: tuple[Source, Leaf], nargs: int = 0, **rest: Any) -> Linked:
+def entry(*leaves: tuple[Path, Leaf], nargs: int = 0, **rest: Any) -> Linked:
     rest.setdefault("outputs", (OutObject("hit"),))
     return Linked(EntrySpec(leaves=leaves, nargs=nargs, **rest))
 
@@ -53,8 +60,7 @@ def make_function() -> Any:
 
 def test_the_code_of_a_function() -> None:
     function = make_function()
-    source = FunctionField(ObjectSource(watch(function)), "code")
-    linked = entry((source, StaticLeaf(function.__code__)))
+    linked = entry((Object(function), OfCode(function)))
     assert linked.both() == "hit"
     code = function.__code__
     function.__code__ = code.replace(co_name="other")
@@ -68,10 +74,9 @@ def test_the_code_of_a_function() -> None:
 
 def test_defaults_count_from_the_end() -> None:
     function = make_function()
-    defaults = FunctionField(ObjectSource(watch(function)), "defaults")
     linked = entry(
-        (TupleItem(defaults, -1), StaticLeaf("mode")),
-        (TupleItem(defaults, -2), ScalarLeaf("float")),
+        (Default(Object(function), -1), Equal("mode")),
+        (Default(Object(function), -2), ScalarLeaf("float")),
     )
     for value, hit in (
         ((1.5, "mode"), True),
@@ -86,28 +91,37 @@ def test_defaults_count_from_the_end() -> None:
         function.__defaults__ = value
         assert linked.both() == ("hit" if hit else native.MISS)
     with pytest.raises(ValueError, match="from the end"):
-        TupleItem(defaults, 0)
+        Default(Object(function), 0)
 
 
 def test_keyword_defaults() -> None:
     function = make_function()
-    source = DictItem(FunctionField(ObjectSource(watch(function)), "kwdefaults"), "z")
-    linked = entry((source, StaticLeaf(3)))
-    absent = entry((source, AbsentLeaf()))
+    linked = entry((Default(Object(function), "z"), Equal(3)))
     for value, hit in (({"z": 3}, True), ({"z": 4}, False), ({"z": True}, False)):
         function.__kwdefaults__ = value
         assert linked.both() == ("hit" if hit else native.MISS)
-        assert absent.both() is native.MISS
-    function.__kwdefaults__ = {"y": 3}
-    assert linked.both() is native.MISS
-    assert absent.both() == "hit"
-    function.__kwdefaults__ = None
-    assert linked.both() is absent.both() is native.MISS
+    for other in ({"y": 3}, None):
+        function.__kwdefaults__ = other
+        assert linked.both() is native.MISS
+
+
+def test_the_contents_of_a_function_that_is_known_by_its_code() -> None:
+    def make(value: Any) -> Any:
+        return lambda: value
+
+    given = Positional(0)
+    leaves = (given, OfCode(make(1))), (Contents(given, 0, 1), ScalarLeaf("float"))
+    linked = entry(*leaves, nargs=1)
+    assert linked.both(make(2.5)) == "hit"
+    empty = make(1.5)
+    del empty.__closure__[0].cell_contents
+    for other in (make(2), empty, lambda: given, make, 1.5):
+        assert linked.both(other) is native.MISS
 
 
 def test_names_that_are_absent() -> None:
     namespace: dict[str, Any] = {}
-    linked = entry((GlobalSource(namespace, "len"), AbsentLeaf()))
+    linked = entry((Global(namespace, "len"), Absent()))
     assert linked.both() == "hit"
     namespace["len"] = None
     assert linked.both() is native.MISS
@@ -116,11 +130,58 @@ def test_names_that_are_absent() -> None:
 class Owner:
     """Something that takes weak references."""
 
+    def method(self) -> None: ...
+
+
+def test_attributes_that_are_absent() -> None:
+    owner = Owner()
+    linked = entry((Attribute(Object(owner), "name"), Absent()))
+    assert linked.both() == "hit"
+    owner.name = None  # type: ignore[attr-defined]
+    before = sys.getrefcount(None), sys.getrefcount(owner)
+    for _ in range(10):
+        assert linked.native() is native.MISS
+    assert sys.getrefcount(owner) == before[1]
+    assert linked.both() is native.MISS
+    del owner.name  # type: ignore[attr-defined]
+    assert linked.both() == "hit"
+
+    def fail(_: Any) -> Any:
+        raise ValueError
+
+    Owner.name = property(fail)  # type: ignore[attr-defined]
+    try:
+        assert linked.both() is native.MISS
+    finally:
+        del Owner.name  # type: ignore[attr-defined]
+
+
+def test_one_object_at_two_paths() -> None:
+    a, b = {"x": [1]}, {"y": [1]}
+    first = Global(a, "x")
+    linked = entry((first, Same(int)), (Global(b, "y"), Identical(first)))
+    a["x"] = b["y"] = int  # type: ignore[assignment]
+    assert linked.both() == "hit"
+    b["y"] = float  # type: ignore[assignment]
+    assert linked.both() is native.MISS
+
+
+def test_methods_are_made_anew() -> None:
+    owner, other = Owner(), Owner()
+    bound = entry((Positional(0), Bound(Owner.method)), nargs=1)
+    same = entry((Positional(0), SameMethod(owner.method)), nargs=1)
+    assert bound.both(owner.method) == same.both(owner.method) == "hit"
+    assert bound.both(other.method) == "hit"
+    assert same.both(other.method) is native.MISS
+    for wrong in (Owner.method, len, owner.__init__, None):
+        assert bound.both(wrong) is native.MISS
+        assert same.both(wrong) is native.MISS
+
 
 def test_watched_objects() -> None:
     owner, other = Owner(), Owner()
-    linked = entry((Positional(0), WatchedLeaf(watch(owner))), nargs=1)
-    alive = entry((ObjectSource(watch(owner)), WatchedLeaf(watch(owner))))
+    linked = entry((Positional(0), Same(owner)), nargs=1)
+    alive = entry((Object(owner), Same(owner)))
     assert linked.both(owner) == "hit"
     assert linked.both(other) is native.MISS
     assert linked.both(None) is native.MISS
@@ -145,8 +206,8 @@ NUMBERS = [
 @pytest.mark.parametrize("value", NUMBERS, ids=repr)
 def test_constants_are_equal_bit_by_bit(value: Any) -> None:
     namespace: dict[str, Any] = {"name": value}
-    given = entry((Positional(0), StaticLeaf(value)), nargs=1)
-    found = entry((GlobalSource(namespace, "name"), StaticLeaf(value)))
+    given = entry((Positional(0), Equal(value)), nargs=1)
+    found = entry((Global(namespace, "name"), Equal(value)))
     for other in NUMBERS:
         # Another object with the same bits, where that is possible.
         parts = other.__reduce_ex__(2) if isinstance(other, np.generic) else None
@@ -172,14 +233,14 @@ def reading(
         calls.append("read")
         return values()
 
-    pairs: list[tuple[Source, Leaf]] = [(Positional(0), ScalarLeaf("float"))]
-    pairs += [(RereadItem(k), leaf) for k, leaf in enumerate(leaves)]
+    pairs: list[tuple[Path, Leaf]] = [(Positional(0), ScalarLeaf("float"))]
+    pairs += [(Reread(k), leaf) for k, leaf in enumerate(leaves)]
     return entry(*pairs, nargs=1, reread=reread, **rest), calls
 
 
 def test_values_are_read_where_the_arguments_fit() -> None:
     state: list[Any] = [(np.arange(3.0), 2)]
-    linked, calls = reading(lambda: state[0], ArrayLeaf(F8, ("n",)), StaticLeaf(2), sizes=("n",))
+    linked, calls = reading(lambda: state[0], ArrayLeaf(F8, ("n",)), Equal(2), sizes=("n",))
     assert linked.both(1.0) == "hit"
     assert len(calls) == 2
     assert linked.both(1) is native.MISS
@@ -224,12 +285,12 @@ def test_nothing_read_is_lost(status: int, bound: int, size: Any) -> None:
         "outputs": (OutArray(F8, (size,)), OutLeaf(0)),
         "result": "tuple",
     }
-    sources: list[tuple[Source, Any]] = [
-        (RereadItem(0), lambda: values),
-        (GlobalSource(namespace, "array"), None),
+    paths: list[tuple[Path, Any]] = [
+        (Reread(0), lambda: values),
+        (Global(namespace, "array"), None),
     ]
-    for source, reread in sources:
-        spec = EntrySpec(leaves=((source, leaf),), nargs=0, reread=reread, **rest)
+    for path, reread in paths:
+        spec = EntrySpec(leaves=((path, leaf),), nargs=0, reread=reread, **rest)
         linked = Linked(spec, status=status)
         linked.native()
         before = sys.getrefcount(values), sys.getrefcount(array)
@@ -240,14 +301,14 @@ def test_nothing_read_is_lost(status: int, bound: int, size: Any) -> None:
 
 def test_a_cell_and_a_value_read_again() -> None:
     with pytest.raises(ValueError, match="read again"):
-        EntrySpec(leaves=((RereadItem(0), ScalarLeaf("int")),), nargs=0, outputs=(OutObject(0),))
+        EntrySpec(leaves=((Reread(0), ScalarLeaf("int")),), nargs=0, outputs=(OutObject(0),))
 
     def outer(contents: Any) -> Any:
         return lambda: contents
 
     cell = outer(2.5).__closure__[0]
     linked, _ = reading(lambda: (4,), ScalarLeaf("int"))
-    both = entry((CellSource(cell), StaticLeaf(2.5)), *linked.spec.leaves[1:], reread=lambda: (4,))
+    both = entry((Cell(cell), Equal(2.5)), *linked.spec.leaves[1:], reread=lambda: (4,))
     assert both.both() == "hit"
     cell.cell_contents = 2.0
     assert both.both() is native.MISS

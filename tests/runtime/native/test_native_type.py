@@ -13,6 +13,8 @@ import pytest
 
 from tests.runtime.native.native_entries import F8, Jitted, Linked, M, N, adder, unary
 from tracejit.codegen.llvm.engine import compile_module
+from tracejit.frontend.capture.guards import Equal, Same
+from tracejit.frontend.capture.paths import Positional
 from tracejit.own_attributes import is_pointer
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
@@ -21,9 +23,7 @@ from tracejit.runtime.call.entry_spec import (
     OutArray,
     OutLeaf,
     OutObject,
-    Positional,
     ScalarLeaf,
-    StaticLeaf,
 )
 from tracejit.runtime.native import reflect
 
@@ -52,7 +52,7 @@ def test_threads_share_one_entry_with_and_without_the_gil() -> None:
 
 def test_entries_appear_while_other_threads_call() -> None:
     function = Jitted(lambda value: -value)
-    entries = [unary(StaticLeaf(k), OutObject(-k)) for k in range(24)]
+    entries = [unary(Equal(k), OutObject(-k)) for k in range(24)]
     done = threading.Event()
     failures: list[int] = []
 
@@ -118,7 +118,7 @@ def test_the_type_behaves_like_a_function() -> None:
     assert bound.__self__ is owner and bound(1) == owner.method(1) == (owner, (1,))
     assert Owner.method.__class__ is Jitted
     # Native entries see the instance as their first argument.
-    unary(StaticLeaf(owner), OutObject("native")).publish(Owner.method)
+    unary(Same(owner), OutObject("native")).publish(Owner.method)
     assert owner.method() == bound() == Owner.method(owner) == "native"
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.capture.guards import Equal
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_from_ast, type_sizes
-from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, NpScalarLeaf, ScalarLeaf, StaticLeaf
+from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, NpScalarLeaf, ScalarLeaf
 from tracejit.runtime.call.signature import Specialization
 from tracejit.spelling import no_such
 
@@ -86,7 +87,7 @@ class Signature:
                 types.append(a.type)
                 continue
             for x in flatten((a.value,), {})[0]:
-                leaves.append(StaticLeaf(x))
+                leaves.append(Equal(x))
                 types.append(None)
         return Specialization(leaves, types, dict(self.sizes), {}, self.text)
 

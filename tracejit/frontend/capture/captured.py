@@ -9,32 +9,20 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import (
-    MISSING,
-    ArgumentRead,
-    Distinct,
-    EqualTo,
-    HasSize,
-    LeafRead,
-)
+from tracejit.frontend.capture.guards import Absent, Distinct, Equal, Guard, Size
+from tracejit.frontend.capture.paths import MISSING, Argument, Leaf, Path
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Call",
     "Captured",
-    "Check",
     "Learned",
     "ListIsRead",
-    "Read",
     "Source",
     "Step",
     "is_number_by_value",
 ]
-
-Read = Callable[[Any], Any]
-#: (value, all values read before it) -> whether it still is what it was.
-Check = Callable[[Any, Sequence[Any]], bool]
 
 
 class Floats:
@@ -103,22 +91,23 @@ class Call(NamedTuple):
 
 
 class Source:
-    """One place outside the function: how to read it from its parent, and what it held."""
+    """One place outside the function: the path to it, and what it held."""
 
-    __slots__ = ("check", "index", "label", "parent", "read", "placeholder", "value")
+    __slots__ = ("check", "index", "label", "more", "path", "placeholder", "value")
 
-    def __init__(self, index: int, parent: int, read: Read, label: str, value: Any) -> None:
-        self.index, self.parent, self.read, self.label = index, parent, read, label
+    def __init__(self, index: int, path: Path, label: str, value: Any) -> None:
+        self.index, self.path, self.label = index, path, label
         self.value, self.placeholder = value, MISSING
-        self.check: Check | None = None
+        #: The guard that says what it is, and others.
+        self.check: Guard | None = None
+        self.more: list[Guard] = []
 
 
 class Step(NamedTuple):
-    """A source after the trace; `parent` is the number of a step counted from 1, or 0."""
+    """A source after the trace."""
 
-    parent: int
-    read: Read
-    check: Check | None
+    path: Path
+    guards: tuple[Guard, ...]
     label: str
 
 
@@ -142,7 +131,7 @@ class Captured:
     @property
     def reads_leaves(self) -> bool:
         """Whether what is read begins at an argument."""
-        return any(isinstance(step.read, (LeafRead, ArgumentRead)) for step in self.steps)
+        return any(isinstance(step.path, (Leaf, Argument)) for step in self.steps)
 
     @property
     def trivial(self) -> bool:
@@ -157,40 +146,46 @@ class Captured:
         for get, code in self.codes:
             if getattr(get(), "__code__", None) is not code:
                 return f"{code.co_qualname} has other code"
-        values: list[Any] = [call]
-        for parent, read, check, label in self.steps:
+        values, failed = self.found(call)
+        if failed is not None:
+            what = "is gone" if values[failed.path] is MISSING else "has changed"
+            return f"{failed.label} {what}"
+        return [values[s.path] for s in self.inputs]
+
+    def found(self, call: Call, guarded: bool = True) -> tuple[dict[Any, Any], Step | None]:
+        """What is at the paths, `MISSING` where nothing is, up to the first where a guard fails.
+
+        That step is given, too. Not `guarded`: up to the first where nothing is.
+        """
+        values: dict[Any, Any] = {None: call}
+        for step in self.steps:
+            path = step.path
+            can_be_absent = any(isinstance(guard, Absent) for guard in step.guards)
             try:
-                value = read(values[parent])
+                value = path.read(values[path.parent])
+            except path.absence:
+                value = MISSING
             except Exception:
-                return f"{label} is gone"
-            try:
-                holds = check is None or check(value, values)
-            except Exception:  # which code of the program may raise
-                holds = False
-            if not holds:
-                return f"{label} has changed"
-            values.append(value)
-        return [values[s.index] for s in self.inputs]
+                value, can_be_absent = MISSING, False
+            values[path] = value
+            holds = not guarded or all(guard.holds(value, values) for guard in step.guards)
+            if not holds or value is MISSING and not can_be_absent:
+                return values, step
+        return values, None
 
     def is_given_twice(self, call: Call) -> bool:
         """Whether the call holds one object in two places that the trace takes for two."""
-        checks = [step.check for step in self.steps if isinstance(step.check, Distinct)]
-        if not checks:
-            return False
-        values: list[Any] = [call]
-        for parent, read, _, _ in self.steps:
-            try:
-                values.append(read(values[parent]))
-            except Exception:
-                return False
-        return not all(check(None, values) for check in checks)
+        checks = [g for step in self.steps for g in step.guards if isinstance(g, Distinct)]
+        values, failed = self.found(call, guarded=False)
+        return failed is None and not all(guard.holds(None, values) for guard in checks)
 
     def floats(self) -> dict[str, Any]:
         """The floats that the trace took as they were, by label."""
         return {
-            step.label: step.check.value
+            step.label: guard.value
             for step in self.steps
-            if isinstance(step.check, EqualTo) and type(step.check.value) in (float, complex)
+            for guard in step.guards
+            if isinstance(guard, Equal) and type(guard.value) in (float, complex)
         }
 
     def moved(self, call: Call) -> Iterator[str]:
@@ -198,19 +193,15 @@ class Captured:
 
         Those of lists, too, that are longer or shorter.
         """
-        values: list[Any] = [call]
-        for parent, read, check, label in self.steps:
-            try:
-                value = read(values[parent])
-            except Exception:
-                return
-            values.append(value)
-            if isinstance(check, HasSize) and type(value) is list and len(value) != check.size:
-                yield label
-            if not isinstance(check, EqualTo) or check(value, values):
-                continue
-            if type(value) is type(check.value) and is_number_by_value(value):
-                yield label
+        values, _ = self.found(call, guarded=False)
+        for path, guards, label in self.steps:
+            value = values.get(path, MISSING)
+            for guard in guards:
+                if isinstance(guard, Size) and type(value) is list and len(value) != guard.size:
+                    yield label
+                elif isinstance(guard, Equal) and not guard.holds(value, values):
+                    if type(value) is type(guard.value) and is_number_by_value(value):
+                        yield label
 
 
 def is_number_by_value(value: Any) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from types import CellType, FunctionType
 from typing import Any
 
-from tracejit.frontend.capture.reads import AttributeRead, ClosureRead, LeafRead, OfCode
+from tracejit.frontend.capture.guards import OfCode
+from tracejit.frontend.capture.paths import Attribute, Contents, Leaf
 from tracejit.frontend.tracing.instances import is_instance
 
 __all__ = ["FunctionsByCode"]
@@ -52,9 +53,9 @@ class FunctionsByCode:
 
     def _is_way(self, source: Any) -> bool:
         """Whether each call may find another object there: an argument, or what an object has."""
-        if isinstance(source.read, AttributeRead):
-            return is_instance(self._capture.source_at(source.parent).value)
-        return isinstance(source.read, (LeafRead, ClosureRead))
+        if isinstance(source.path, Attribute):
+            return is_instance(self._capture.source_at(source.path.parent).value)
+        return isinstance(source.path, (Leaf, Contents))
 
     def is_known(self, source: Any) -> bool:
         """Whether a function is known by its code, not by identity."""
@@ -69,8 +70,8 @@ class FunctionsByCode:
         if id(cell) not in self._cells:
             return None
         owner, k = self._cells[id(cell)]
-        read = ClosureRead(k, len(owner.value.__closure__))
-        return self._capture.step(owner, ("closure", k), read, f" ({name})", value)
+        path = Contents(owner.path, k, len(owner.value.__closure__))
+        return self._capture.step(owner, ("closure", k), path, f" ({name})", value)
 
     def claim_cells(self, cells: Sequence[CellType]) -> None:
         """Note that another function has these cells: which function it is counts, then."""

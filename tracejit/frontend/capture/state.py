@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.capture.reads import MISSING, class_lookup
+from tracejit.frontend.capture.paths import MISSING, class_lookup
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown

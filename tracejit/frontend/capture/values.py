@@ -27,40 +27,43 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import (
     Captured,
-    Check,
     Learned,
     ListIsRead,
-    Read,
     Source,
     Step,
     is_number_by_value,
 )
 from tracejit.frontend.capture.functions import FunctionsByCode
-from tracejit.frontend.capture.reads import (
-    MISSING,
-    AddressRead,
-    ArgumentRead,
-    AttributeRead,
-    BoundTo,
-    CellRead,
-    ClassHas,
-    ClassRead,
-    DefaultRead,
+from tracejit.frontend.capture.guards import (
+    Absent,
+    Bound,
     Distinct,
-    EqualTo,
-    GlobalRead,
-    HasFields,
-    HasKeys,
-    HasSize,
-    IsFalse,
-    ItemRead,
-    LeafRead,
-    ObjectRead,
+    Equal,
+    Fields,
+    Guard,
+    Identical,
+    Keys,
     OfClass,
     OfCode,
-    OwnRead,
-    PackedRead,
-    SameAs,
+    OwnNames,
+    Same,
+    Size,
+    identity_guard,
+)
+from tracejit.frontend.capture.paths import (
+    MISSING,
+    Address,
+    Argument,
+    Attribute,
+    Cell,
+    Default,
+    Global,
+    InClass,
+    Item,
+    Leaf,
+    Object,
+    Packed,
+    Path,
     class_lookup,
 )
 from tracejit.frontend.rewrite.source import is_library_file
@@ -85,7 +88,6 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
     reference,
-    same_object,
     tuples_in,
 )
 from tracejit.frontend.tracing.raised import TracedError
@@ -186,6 +188,7 @@ class Capture(Captured):
         self.created: dict[int, tuple[Any, Trace]] = {}
         self._sources: dict[tuple[Any, ...], Source] = {}
         self._order: list[Source] = []
+        self._by_path: dict[Path | None, Source] = {}
         self._by_identity: dict[int, Source] = {}
 
     # Roots and steps -----------------------------------------------------------------------------
@@ -205,7 +208,7 @@ class Capture(Captured):
             self._bind(namespace, name, value)
             return value
         key = ("global", id(namespace), name)
-        return self.reach(self._source(key, None, GlobalRead(namespace, name), name, value))
+        return self.reach(self._source(key, Global(namespace, name), name, value))
 
     def library_name(self, namespace: dict[str, Any], name: str, value: Any) -> None:
         """Note that a library's dict holds `value`, or nothing (`MISSING`), under a name."""
@@ -258,17 +261,14 @@ class Capture(Captured):
             )
             raise NameError(message) from None
         found = self.functions.cell(cell, name, value)
-        return self.reach(
-            found or self._source(("cell", id(cell)), None, CellRead(cell), name, value)
-        )
+        return self.reach(found or self._source(("cell", id(cell)), Cell(cell), name, value))
 
     def object_source(self, obj: Any, label: str) -> Source:
         """The source of an object that every later call finds by identity."""
         known = self.objects.get(id(obj))
         if known is not None:
             return known
-        read = ObjectRead(reference(obj))
-        source = self._source(("object", id(obj)), None, read, label, obj)
+        source = self._source(("object", id(obj)), Object(obj), label, obj)
         if source.placeholder is MISSING:
             self.identity(source, obj)
         return source
@@ -288,61 +288,53 @@ class Capture(Captured):
         """Whether `x` is a tuple from outside."""
         return id(x) in self._tuples
 
-    def step(self, parent: Source, key: object, read: Read, label: str, value: Any) -> Source:
-        """The place that `read` finds from `parent`; `key` tells it from other steps."""
-        return self._source((parent.index, key), parent, read, parent.label + label, value)
+    def step(self, parent: Source, key: object, path: Path, label: str, value: Any) -> Source:
+        """The place at a path from `parent`; `key` tells it from other steps."""
+        return self._source((parent.index, key), path, parent.label + label, value)
 
     def attribute(self, parent: Source, name: str, value: Any) -> Any:
         """The stand-in of `parent.name`, which is `value` now."""
-        read = AttributeRead(name)
-        return self.reach(self.step(parent, ("attribute", name), read, f".{name}", value))
+        path = Attribute(parent.path, name)
+        return self.reach(self.step(parent, ("attribute", name), path, f".{name}", value))
 
     def class_attribute(self, cls: type, name: str, after: type | None = None) -> Source | None:
         """The source of what a class or its bases hold under `name`; None where nothing does."""
         value = class_lookup(cls, name, after)
-        if value is MISSING:
-            return None
+        return None if value is MISSING else self._in_class(cls, name, after, value)
+
+    def _in_class(self, cls: type, name: str, after: type | None, value: Any) -> Source:
         owner = self.object_source(cls, cls.__name__)
-        return self.step(
-            owner,
-            ("class", name, id(after)),
-            ClassRead(name, after),
-            f".{name}",
-            value,
-        )
+        path = InClass(owner.path, cls, name, after)
+        return self.step(owner, ("class", name, id(after)), path, f".{name}", value)
 
     def address(self, x: Any, label: str) -> Any:
         """The traced address of a stream of random numbers."""
         source = self.source_of(x) or self.object_source(x, label)
-        read, at = AddressRead(), np.uint64(id(x))
-        return self.reach(self.step(source, "address", read, " (its address)", at))
+        path, at = Address(source.path), np.uint64(id(x))
+        return self.reach(self.step(source, "address", path, " (its address)", at))
 
-    def guard(self, source: Source, check: Check) -> None:
+    def guard(self, source: Source, guard: Guard) -> None:
         """One more condition on a source."""
-        first = source.check
-        if first is None:
-            source.check = check
-        elif first is not check:
-            source.check = lambda v, values: first(v, values) and check(v, values)
+        source.more.append(guard)
 
     def guard_identity(self, source: Source) -> None:
         """The condition that a source still holds the very same object."""
         if source.placeholder is MISSING:
             self.identity(source, source.value)
         elif isinstance(source.check, OfCode):
-            source.check = SameAs(reference(source.value))
+            source.check = Same(source.value)
 
     def guard_method(self, parent: Source, name: str, function: Any) -> None:
         """The condition that `parent.name` is `function` bound to it."""
-        label = f".{name}"
-        source = self.step(parent, ("method", name), AttributeRead(name), label, None)
-        source.check = BoundTo(function)
+        path = Attribute(parent.path, name)
+        source = self.step(parent, ("method", name), path, f".{name}", None)
+        source.check = Bound(function)
 
     def guard_type(self, source: Source, cls: type) -> None:
         """The condition that a source still holds an object of the class `cls`."""
-        if not isinstance(source.check, OfClass):
+        if not any(isinstance(guard, OfClass) for guard in (source.check, *source.more)):
             self.object_source(cls, cls.__name__)
-            self.step(source, "type", type, " (its class)", cls).check = SameAs(reference(cls))
+            self.guard(source, OfClass(cls))
 
     def guard_code(self, source: Source, code: CodeType) -> None:
         """The condition that a function has this code; checked where there is something else to."""
@@ -353,8 +345,8 @@ class Capture(Captured):
     def default(self, source: Source, key: int | str, name: str, value: Any) -> Any:
         """The stand-in of a default of a function: by its place from the end (-1: the last), or of
         a keyword-only argument."""
-        label = f" (the default of {name})"
-        return self.reach(self.step(source, ("default", key), DefaultRead(key), label, value))
+        path, label = Default(source.path, key), f" (the default of {name})"
+        return self.reach(self.step(source, ("default", key), path, label, value))
 
     def guard_class_attribute(self, cls: type, name: str) -> None:
         """The condition that a class still finds, under `name`, the same or nothing.
@@ -394,35 +386,27 @@ class Capture(Captured):
 
     def guard_class_lacks(self, cls: type, name: str) -> None:
         """The condition that neither a class nor its bases hold anything under `name`."""
-        owner = self.object_source(cls, cls.__name__)
-        self.step(owner, ("has", name), ClassHas(name), f".{name}", False).check = IsFalse()
+        self._in_class(cls, name, None, MISSING).check = Absent()
 
     def guard_own_lacks(self, source: Source, name: str) -> None:
         """The condition that an object has no attribute `name` in its own dict."""
-        step = self.step(source, ("own", name), OwnRead(name), f".{name}", False)
-        step.check = IsFalse()
+        known = [guard for guard in source.more if isinstance(guard, OwnNames)]
+        names = dict.fromkeys((*(n for guard in known for n in guard.names), name))
+        others = [guard for guard in source.more if guard not in known]
+        source.more = [*others, OwnNames(type(source.value), tuple(names), lacks=True)]
 
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
-        label = f".{name}"
-        absent = self.step(source, ("absent", name), lambda o: hasattr(o, name), label, False)
-        absent.check = lambda v, _: not v
+        path = Attribute(source.path, name)
+        self.step(source, ("absent", name), path, f".{name}", MISSING).check = Absent()
 
-    def _source(
-        self,
-        key: tuple[Any, ...],
-        parent: Source | None,
-        read: Read,
-        label: str,
-        value: Any,
-    ) -> Source:
+    def _source(self, key: tuple[Any, ...], path: Path, label: str, value: Any) -> Source:
         source = self._sources.get(key)
         if source is None:
             if len(self._order) >= _LIMIT:
                 raise TraceError("TJ006", f"more than {_LIMIT} values from outside", user_line())
-            index = len(self._order) + 1
-            source = Source(index, parent.index if parent else 0, read, label, value)
-            self._sources[key] = source
+            source = Source(len(self._order), path, label, value)
+            self._sources[key] = self._by_path[path] = source
             self._order.append(source)
         return source
 
@@ -451,7 +435,7 @@ class Capture(Captured):
                 if source.label in learned.elsewhere and isinstance(made, Tracer):
                     learned.elsewhere[source.label] = made.value()
                 return made
-            source.check = EqualTo(value)
+            source.check = Equal(value)
             return value
         if cls is np.ndarray or isinstance(value, np.generic):
             return self._input(source, value)
@@ -478,7 +462,7 @@ class Capture(Captured):
             source.check = OfClass(cls)
             owner = self.attribute(source, "__self__", value.__self__)
             function = self.attribute(source, "__func__", value.__func__)
-            if isinstance(source.read, LeafRead):
+            if isinstance(source.path, Leaf):
                 self.objects[id(value)] = source
                 self.by_place.append(source)
                 return value
@@ -494,9 +478,9 @@ class Capture(Captured):
         self._note_mutable(value)
         return value
 
-    def source_at(self, index: int) -> Source:
-        """The source with this number."""
-        return self._order[index - 1]
+    def source_at(self, path: Path | None) -> Source:
+        """The source with this path."""
+        return self._by_path[path]
 
     def is_read_as_cell(self, cell: CellType) -> bool:
         """Whether a cell has been read as the one that it is."""
@@ -531,8 +515,8 @@ class Capture(Captured):
         names = list(contents_of(x))
         if type(getattr(x, "__dict__", None)) is dict:
             held = tuple(x.__dict__)
-            step = self.step(source, "dict", AttributeRead("__dict__"), ".__dict__", None)
-            step.check = HasKeys(held)
+            path = Attribute(source.path, "__dict__")
+            self.step(source, "dict", path, ".__dict__", None).check = Keys(held)
         for name in names[len(getattr(x, "__dict__", ())) :]:
             self.attribute(source, name, getattr(x, name))
         return names
@@ -542,8 +526,8 @@ class Capture(Captured):
         label = f".{name}"
         if type(value) is not list or parent.label + label in self.learned.read_lists:
             return None
-        read = AttributeRead(name)
-        return self._unread_list(self.step(parent, ("attribute", name), read, label, value))
+        path = Attribute(parent.path, name)
+        return self._unread_list(self.step(parent, ("attribute", name), path, label, value))
 
     def unread_name(self, owner: Any, name: str) -> Source | None:
         """The same of a name in a dict of globals, or of a free variable by its cell."""
@@ -554,10 +538,10 @@ class Capture(Captured):
         if type(held) is not list or name in self.learned.read_lists:
             return None
         if is_cell:
-            source = self._source(("cell", id(owner)), None, CellRead(owner), name, held)
+            source = self._source(("cell", id(owner)), Cell(owner), name, held)
         else:
             key = ("global", id(owner), name)
-            source = self._source(key, None, GlobalRead(owner, name), name, held)
+            source = self._source(key, Global(owner, name), name, held)
         return self._unread_list(source)
 
     def _unread_list(self, source: Source) -> Source | None:
@@ -579,7 +563,7 @@ class Capture(Captured):
         """Note the instances and the arrays among the leaves of the arguments."""
         self._leaf_count = len(leaves)
         for k, (x, name) in enumerate(zip(leaves, names, strict=True)):
-            find = functools.partial(self._source, ("leaf", k), None, LeafRead(k), name, x)
+            find = functools.partial(self._source, ("leaf", k), Leaf(k), name, x)
             if is_placed(x):
                 source = find()
                 self._leaves[source] = k
@@ -610,7 +594,7 @@ class Capture(Captured):
 
     def _argument(self, x: Any, path: tuple[tuple[bool, Any], ...]) -> Source:
         label = "argument " + "".join(f"[{key!r}]" for _, key in path)
-        source = self._source(("argument", path), None, ArgumentRead(path), label, x)
+        source = self._source(("argument", path), Argument(path), label, x)
         if source.placeholder is MISSING:
             source.placeholder, source.check = x, OfClass(type(x))
             if not isinstance(x, tuple):
@@ -663,7 +647,7 @@ class Capture(Captured):
         if source is not None and isinstance(source.check, OfCode):
             self.guard_identity(source)
         if source is not None and isinstance(source.check, OfClass):
-            self.guard(source, SameAs(reference(x)))
+            self.guard(source, Same(x))
 
     def _input(self, source: Source, value: Any, like: Any = None) -> Any:
         """An input; `like` is an array of the host like one of a device."""
@@ -683,17 +667,12 @@ class Capture(Captured):
         return made
 
     def _same(self, source: Source, first: Source) -> None:
-        index = first.index
-        source.check = lambda v, values: v is values[index]
+        late, early = (source, first) if source.index > first.index else (first, source)
+        self.guard(late, Identical(early.path))
 
     def identity(self, source: Source, obj: Any) -> None:
         """Know a source's object by identity from now on."""
-        get = reference(obj)
-        if isinstance(obj, MethodType):
-            source.check = lambda v, _: v is not None and same_object(v, get())
-        else:
-            source.check = SameAs(get)
-        source.placeholder = obj
+        source.check, source.placeholder = identity_guard(obj), obj
         self._note_mutable(obj)
         self.objects.setdefault(id(obj), source)
 
@@ -708,13 +687,13 @@ class Capture(Captured):
             for k in keys:
                 if not _is_key(k):
                     raise TraceError("TJ006", f"a dict key of {type(k).__name__}", user_line())
-            source.check = HasKeys(keys)
+            source.check = Keys(keys)
             self._note_keys(value)
             new = source.placeholder = {}
             for k in keys:
                 new[k] = self._element(source, k, f"[{k!r}]", value[k])
         elif isinstance(value, (list, tuple)):
-            source.check = HasSize(cls, len(value))
+            source.check = Size(cls, len(value))
             items = (self._element(source, k, f"[{k}]", x) for k, x in enumerate(value))
             if isinstance(value, list):
                 new = source.placeholder = []
@@ -725,7 +704,7 @@ class Capture(Captured):
                 return new
         else:
             names = dataclass_fields(value) or ()
-            source.check = HasFields(cls, names)
+            source.check = Fields(cls, names)
             self.object_source(cls, cls.__name__)
             new = source.placeholder = build_dataclass(cls, {})
             for name in names:
@@ -755,8 +734,8 @@ class Capture(Captured):
         source.check = OfClass(list)
         columns = []
         for k, array in enumerate(arrays):
-            read = PackedRead(form, k)
-            columns.append(self.reach(self.step(source, ("packed", k), read, f"[{k}]", array)))
+            path = Packed(source.path, form, k)
+            columns.append(self.reach(self.step(source, ("packed", k), path, f"[{k}]", array)))
         new = source.placeholder = self.packed_list(form, columns)
         self._note_container(new, source)
         return new
@@ -776,7 +755,7 @@ class Capture(Captured):
 
     def _element(self, parent: Source, key: Any, label: str, value: Any) -> Any:
         typed = ("item", type(key), key)
-        return self.reach(self.step(parent, typed, ItemRead(key), label, value))
+        return self.reach(self.step(parent, typed, Item(parent.path, key), label, value))
 
     def add_rebuilt(self, new: Any) -> None:
         """Note a container that stands for one from outside: it must not be changed."""
@@ -798,25 +777,25 @@ class Capture(Captured):
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
         self.functions.tell_apart()
-        if self.tells_apart and any(not isinstance(s.read, ArgumentRead) for s in self.by_place):
+        if self.tells_apart and any(not isinstance(s.path, Argument) for s in self.by_place):
             # What is in two places of the arguments is not compiled at all.
             for key, place in list(self._places.items()):
                 self._places[key] = place if isinstance(place, Source) else place()
         places = self.by_place if self.tells_apart else []
         for sources in (places, self._apart):
             if len(sources) > 1:
-                label = "an object given twice"
-                apart = self._source(("distinct", id(sources)), None, _nothing, label, None)
-                apart.check = Distinct([source.index for source in sources])
-        self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
+                last = max(sources, key=lambda source: source.index)
+                self.guard(last, Distinct([source.path for source in sources]))
+        self.steps = [Step(s.path, _guards(s), s.label) for s in self._order]
         with_code = {id(get()) for get, _ in self.codes}
-        if all(isinstance(s.read, ObjectRead) and id(s.value) in with_code for s in self._order):
+        if all(isinstance(s.path, Object) and id(s.value) in with_code for s in self._order):
             # A function has its code only as long as it lives.
             self.steps = []
         for source in self._order:
             source.value = source.placeholder = None
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
+        self._by_path.clear()
         self.by_place.clear()
         self._arrays.clear()
         self._apart.clear()
@@ -850,8 +829,8 @@ def _contents_of_cell(cell: CellType) -> Any:
         return None
 
 
-def _nothing(_: Any) -> None:
-    """The read of a check that looks at other values."""
+def _guards(source: Source) -> tuple[Guard, ...]:
+    return (*(() if source.check is None else (source.check,)), *source.more)
 
 
 def _builtins(namespace: dict[str, Any]) -> dict[str, Any]:

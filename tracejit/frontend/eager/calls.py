@@ -22,7 +22,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.forms import FORMS
-from tracejit.frontend.capture.reads import class_lookup
+from tracejit.frontend.capture.paths import class_lookup
 from tracejit.frontend.eager.arguments import Arguments, in_containers
 from tracejit.frontend.eager.host import recorded_call
 from tracejit.frontend.eager.operations import (

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Learned, Source, is_number_by_value
-from tracejit.frontend.capture.reads import EqualTo
+from tracejit.frontend.capture.guards import Equal
 from tracejit.frontend.capture.state import Change
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.control.unions import narrow_bound
@@ -149,7 +149,7 @@ def _counters(capture: Capture, changes: Sequence[Change]) -> set[str]:
 
 def _is_other_number(check: Any, value: Any) -> bool:
     """Whether a value is a number of the run, or one that is not what a guard asks for."""
-    if not isinstance(check, EqualTo) or not is_number_by_value(check.value):
+    if not isinstance(check, Equal) or not is_number_by_value(check.value):
         return False
     if isinstance(value, Tracer):
         return isinstance(value.type, PyScalar) and value.type.kind == type(check.value).__name__

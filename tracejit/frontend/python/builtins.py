@@ -23,7 +23,7 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import MISSING, class_lookup
+from tracejit.frontend.capture.paths import MISSING, class_lookup
 from tracejit.frontend.containers import grown_lists
 from tracejit.frontend.containers.bisections import BISECT_CALLS
 from tracejit.frontend.containers.counters import COUNTER_CALLS

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.capture.reads import MISSING
+from tracejit.frontend.capture.paths import MISSING
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line

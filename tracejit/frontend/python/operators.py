@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import is_single
+from tracejit.frontend.capture.guards import is_single
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.python import failures
 from tracejit.frontend.python.objects import special

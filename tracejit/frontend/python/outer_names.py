@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CellType
 from typing import Any
 
-from tracejit.frontend.capture.reads import MISSING
+from tracejit.frontend.capture.paths import MISSING
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.union import UNBOUND

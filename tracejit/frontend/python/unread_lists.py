@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracejit.frontend.capture.captured import Source
-from tracejit.frontend.capture.reads import MISSING
+from tracejit.frontend.capture.paths import MISSING
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.own_attributes import has_own

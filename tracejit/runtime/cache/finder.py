@@ -22,10 +22,10 @@ from tracejit.link.addresses import Recipe, resolve
 from tracejit.link.constants import is_versioned
 from tracejit.link.digests import code_digest
 from tracejit.link.finding import Kept
+from tracejit.link.watch import watch
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.paths import contents_digest, follow, options_of
 from tracejit.runtime.entries.jit_type import JitBase
-from tracejit.runtime.entries.watch import watch
 
 __all__ = ["Description", "Finder", "contents_of", "found_by_name", "plain"]
 

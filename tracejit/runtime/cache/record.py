@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tracejit.frontend.capture.reads import MISSING
+from tracejit.frontend.capture.guards import Equal, Fields, OwnNames, Same
+from tracejit.frontend.capture.paths import MISSING, Cell, Global
 from tracejit.link.digests import digest
 from tracejit.own_attributes import asked_names
 from tracejit.runtime.cache import environment, files
@@ -23,8 +24,7 @@ from tracejit.runtime.cache.keys import Key, call_kind
 from tracejit.runtime.cache.recall import cached, is_off
 from tracejit.runtime.cache.records import to_plain
 from tracejit.runtime.cache.settings import layers
-from tracejit.runtime.call.entry_spec import EntrySpec, OwnLeaf, StaticLeaf
-from tracejit.runtime.call.sources import CellSource, GlobalSource
+from tracejit.runtime.call.entry_spec import EntrySpec
 
 __all__ = ["record"]
 
@@ -101,9 +101,9 @@ def _described(
         "bindings": [_binding(describer, *b) for b in traced.bindings],
         "names": [_binding(describer, *b) for b in traced.library_names],
         "places": [
-            (describer.object(leaf.cls.get()), leaf.names, leaf.places, asked_names(leaf.cls.get()))
-            for _, leaf in spec.leaves
-            if isinstance(leaf, OwnLeaf)
+            (describer.object(own.of.get()), own.names, own.places, asked_names(own.of.get()))
+            for own in (_own_names(leaf) for _, leaf in spec.leaves)
+            if own is not None and own.places is not None
         ],
         "constants": list(_constants(describer, spec)),
         "versions": _versions(addresses),
@@ -118,18 +118,27 @@ def _binding(
     return describer.namespace(namespace), name, held
 
 
+def _own_names(leaf: Any) -> OwnNames | None:
+    own = leaf.own if isinstance(leaf, Fields) else leaf
+    return own if isinstance(own, OwnNames) else None
+
+
 def _constants(describer: Describer, spec: EntrySpec) -> Iterator[tuple[Any, ...]]:
     """What names and cells hold: code for other constants need not be loaded."""
-    for source, leaf in spec.leaves:
-        if not isinstance(leaf, StaticLeaf):
-            continue
-        if isinstance(source, GlobalSource):
-            place: tuple[Any, ...] = ("name", describer.namespace(source.namespace), source.key)
-        elif isinstance(source, CellSource):
-            place = ("contents", describer.object(source.cell), "")
+    for path, leaf in spec.leaves:
+        if isinstance(leaf, Equal):
+            held = leaf.value
+        elif isinstance(leaf, Same) and leaf.of.watched is None:
+            held = leaf.of.get()
         else:
             continue
-        yield (*place, describer.object(leaf.value))
+        if isinstance(path, Global):
+            place: tuple[Any, ...] = ("name", describer.namespace(path.namespace), path.name)
+        elif isinstance(path, Cell):
+            place = ("contents", describer.object(path.cell), "")
+        else:
+            continue
+        yield (*place, describer.object(held))
 
 
 def _versions(addresses: Sequence[Description]) -> list[tuple[str, str]]:

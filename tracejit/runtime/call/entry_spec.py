@@ -22,39 +22,19 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from tracejit.frontend.capture.guards import Guard, Keys, Size
+from tracejit.frontend.capture.paths import Item, Path, Positional, Reread
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.lazy_dataclass import dataclass
-from tracejit.runtime.call.sources import (
-    CellSource,
-    DictItem,
-    ElementSource,
-    FunctionField,
-    GlobalSource,
-    ObjectSource,
-    Positional,
-    RereadItem,
-    Source,
-    TupleItem,
-)
-from tracejit.runtime.entries.watch import Watched
 
 __all__ = [
-    "AbsentLeaf",
     "AddressLeaf",
     "ArrayLeaf",
-    "CellSource",
     "Choice",
     "Container",
-    "DictItem",
-    "DictLeaf",
-    "OwnLeaf",
     "EntrySpec",
-    "FunctionField",
-    "GlobalSource",
-    "InstanceLeaf",
     "Leaf",
     "NpScalarLeaf",
-    "ObjectSource",
     "OutArray",
     "OutLeaf",
     "OutConstants",
@@ -65,16 +45,9 @@ __all__ = [
     "OutPyScalar",
     "OutView",
     "Output",
-    "Positional",
-    "RereadItem",
     "ScalarKind",
     "ScalarLeaf",
-    "SequenceLeaf",
     "SizeGuard",
-    "Source",
-    "StaticLeaf",
-    "TupleItem",
-    "WatchedLeaf",
     "k_order",
 ]
 
@@ -127,81 +100,13 @@ class NpScalarLeaf:
     dtype: np.dtype[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class StaticLeaf:
-    """A constant: the same object, or one of the same type that is an equal int or str, a number
-    with the same bits that is no NaN, or a tuple of these."""
-
-    value: Any
-
-
-@dataclass(frozen=True, eq=False)
-class WatchedLeaf:
-    """The very object that is watched, which the spec does not keep alive."""
-
-    watched: Watched
-
-
-@dataclass(frozen=True)
-class InstanceLeaf:
-    """Any object of exactly this class, which the spec does not keep alive."""
-
-    cls: Watched
-
-
 @dataclass(frozen=True)
 class AddressLeaf:
     """Any object: the program is given its address, and the entry keeps it alive."""
 
 
-@dataclass(frozen=True)
-class AbsentLeaf:
-    """Nothing: the namespace or dict that is the source has no such key."""
-
-
-@dataclass(frozen=True)
-class SequenceLeaf:
-    """An object of exactly this class, which is list, tuple or a subclass of tuple, and size."""
-
-    cls: type[tuple[Any, ...]] | type[list[Any]]
-    size: int
-
-
-@dataclass(frozen=True, eq=False)
-class DictLeaf:
-    """A dict (no subclass) with these keys, in this order unless it is not `ordered`.
-
-    Keys match as constants do; where the order is open, they are strings.
-    """
-
-    keys: tuple[Any, ...]
-    ordered: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class OwnLeaf:
-    """An instance of a class that has these attributes itself, and no others; if it `lacks` them,
-    it has none of these. `places` are what `own_attributes.place` says of them."""
-
-    cls: Watched
-    names: tuple[str, ...]
-    places: tuple[int, ...]
-    lacks: bool = False
-
-
-Leaf: TypeAlias = (
-    ArrayLeaf
-    | ScalarLeaf
-    | NpScalarLeaf
-    | StaticLeaf
-    | WatchedLeaf
-    | InstanceLeaf
-    | AddressLeaf
-    | AbsentLeaf
-    | SequenceLeaf
-    | DictLeaf
-    | OwnLeaf
-)
+#: What an entry looks at: what its program is given, or a guard.
+Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | AddressLeaf | Guard
 
 
 @dataclass(frozen=True)
@@ -373,7 +278,7 @@ class EntrySpec:
     `work` estimates the element operations of one call: far above some ten thousand, the program
     runs without the GIL.
 
-    `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
+    `reread`, called once the arguments fit, gives the tuple that `Reread`s refer to; or None,
     which is a miss. The objects in `distinct` are pairwise different ones.
     The result is the only output, or a tuple or list of all, or one of the outputs, a container or
     a choice of these.
@@ -383,7 +288,7 @@ class EntrySpec:
     With `tells_copies`, `runtime/copying_calls.py` hears of each run whose loops copied much.
     """
 
-    leaves: tuple[tuple[Source, Leaf], ...]
+    leaves: tuple[tuple[Path, Leaf], ...]
     nargs: int
     sizes: tuple[str, ...] = ()
     guards: tuple[SizeGuard, ...] = ()
@@ -392,7 +297,7 @@ class EntrySpec:
     work: Dim = 0
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
-    distinct: tuple[Source, ...] = ()
+    distinct: tuple[Path, ...] = ()
     finish: Callable[[tuple[Any, ...]], Any] | None = None
     stores: tuple[tuple[str, Any], ...] = ()
     tells_copies: bool = False
@@ -426,17 +331,17 @@ class EntrySpec:
         if used - bound:
             raise ValueError(f"sizes that no leaf binds: {', '.join(sorted(used - bound))}")
         count = self.nargs + len(self.keywords)
-        sizes: dict[Source, int] = {}
-        for source, leaf in self.leaves:
-            if isinstance(leaf, SequenceLeaf):
-                sizes[source] = leaf.size
-            elif isinstance(leaf, DictLeaf):
-                sizes[source] = len(leaf.keys)
-            if isinstance(source, ElementSource) and source.index >= sizes.get(source.parent, 0):
-                raise ValueError(f"no container is known to have element {source.index}")
-            if isinstance(source, Positional) and not 0 <= source.index < count:
-                raise ValueError(f"there is no argument {source.index}")
-            if isinstance(source, RereadItem) and self.reread is None:
+        containers: dict[Path, Size | Keys] = {}
+        for path, leaf in self.leaves:
+            if isinstance(leaf, (Size, Keys)):
+                containers[path] = leaf
+            if isinstance(path, Item):
+                container = None if path.parent is None else containers.get(path.parent)
+                if container is None or not container.has(path):
+                    raise ValueError(f"no container is known to have element {path.key!r}")
+            if isinstance(path, Positional) and not 0 <= path.index < count:
+                raise ValueError(f"there is no argument {path.index}")
+            if isinstance(path, Reread) and self.reread is None:
                 raise ValueError("nothing is read again")
         if self.result == "single" and len(self.outputs) != 1:
             raise ValueError("a single result has exactly one output")

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.capture import reads as at
 from tracejit.frontend.capture.captured import Call
+from tracejit.frontend.capture.guards import Equal
+from tracejit.frontend.capture.paths import MISSING, Cell, Global
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.ir.dims import Dim, evaluate
 from tracejit.ir.types import DTYPES
-from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, ScalarLeaf, StaticLeaf
+from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, ScalarLeaf
 from tracejit.runtime.call.signature import leaf_key
 
 __all__ = ["reason_for"]
@@ -250,7 +251,7 @@ def _missed(variant: Any, call: Call, names: Sequence[str], structure: Any) -> l
 def _leaf_misses(
     leaf: Leaf, x: Any, name: str, sizes: dict[str, tuple[int, str]], structure: Any
 ) -> Iterable[str]:
-    if isinstance(leaf, StaticLeaf):
+    if isinstance(leaf, Equal):
         if type(x) is not type(leaf.value) or repr(x) != repr(leaf.value):
             static = structure.scalars_static or structure.sizes_static
             what = "new static value" if static else "new value made traced"
@@ -305,24 +306,22 @@ def _broken_guards(
 def _changed(capture: Any, call: Call) -> str | None:
     """The first value from outside that is not what it was."""
     for namespace, name, expected in (*capture.bindings, *capture.names):
-        if namespace.get(name, at.MISSING) is not expected:
+        if namespace.get(name, MISSING) is not expected:
             return f"changed global: {name}"
-    values: list[Any] = [call]
-    for parent, read, check, label in capture.steps:
-        try:
-            value = read(values[parent])
-        except Exception:
-            return f"{_place(read)}: {label} is gone"
-        if check is not None and not check(value, values):
-            how = ""
-            if isinstance(check, at.EqualTo):
-                how = f" is {_short(value)} instead of {_short(check.value)}"
-            return f"{_place(read)}: {label}{how}"
-        values.append(value)
-    return None
+    values, failed = capture.found(call)
+    if failed is None:
+        return None
+    value, place = values[failed.path], _place(failed.path)
+    if value is MISSING:
+        return f"{place}: {failed.label} is gone"
+    how = ""
+    for guard in failed.guards:
+        if isinstance(guard, Equal):
+            how = f" is {_short(value)} instead of {_short(guard.value)}"
+    return f"{place}: {failed.label}{how}"
 
 
-def _place(read: Any) -> str:
-    if isinstance(read, at.GlobalRead):
+def _place(path: Any) -> str:
+    if isinstance(path, Global):
         return "changed global"
-    return "changed closure" if isinstance(read, at.CellRead) else "changed value outside"
+    return "changed closure" if isinstance(path, Cell) else "changed value outside"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.guards import Equal, OfClass
 from tracejit.frontend.tracing.instances import is_own_function, is_own_method, is_placed
 from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.pytree import Identity
@@ -23,15 +24,12 @@ from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype
 from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
-    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     ScalarLeaf,
-    StaticLeaf,
     k_order,
 )
 from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
-from tracejit.runtime.entries.watch import watch
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 
@@ -210,7 +208,7 @@ def specialize(
             texts.append(str(t) + ("" if leaf.layout != "A" else " strided"))
             continue
         if is_placed(x):
-            out.append(InstanceLeaf(watch(type(x))))
+            out.append(OfClass(type(x)))
             types.append(None)
             texts.append(type(x).__name__)
             continue
@@ -234,7 +232,7 @@ def specialize(
             out.append(ScalarLeaf(kind))  # type: ignore[arg-type]
             types.append(PyScalar(kind))
         else:
-            out.append(StaticLeaf(x))
+            out.append(Equal(x))
             types.append(None)
         texts.append(str(types[-1]) if types[-1] is not None else _static_text(x))
     if now not in history.seen:
@@ -282,7 +280,7 @@ def specialize_captured(
     Gives its size symbols with their values. Raises TraceError for arrays that graphs cannot hold.
     """
     if not isinstance(x, (np.ndarray, np.generic)) and type(x) not in _SCALARS:
-        s.leaves.append(InstanceLeaf(watch(type(x))))
+        s.leaves.append(OfClass(type(x)))
         s.types.append(None)
         return {}
     leaf_key(x)

@@ -15,6 +15,7 @@ from tracejit.codegen.program.emit import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.codegen.support.printing import leave_run
 from tracejit.errors import Bailout, GraphError
+from tracejit.frontend.capture.paths import Positional
 from tracejit.ir.evaluate import bind_sizes
 from tracejit.ir.graph import Graph, Node, Value, replay
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
@@ -29,7 +30,6 @@ from tracejit.runtime.call.entry_spec import (
     OutNpScalar,
     Output,
     OutPyScalar,
-    Positional,
     ScalarLeaf,
 )
 from tracejit.runtime.entries.answers import BAIL, MISS

@@ -9,56 +9,55 @@ captured, such as what a class holds, the entry calls `Capture.reread`.
 from __future__ import annotations
 
 import dataclasses
-import weakref
 from collections.abc import Callable, Sequence
-from types import FunctionType, MemberDescriptorType, MethodType
-from typing import Any, NoReturn, TypeAlias
+from types import CodeType, FunctionType
+from typing import Any, TypeAlias
 
-from tracejit.frontend.capture import reads as at
-from tracejit.frontend.capture.captured import Call, Step
-from tracejit.frontend.capture.values import MISSING, Capture
+from tracejit.frontend.capture.captured import Call
+from tracejit.frontend.capture.guards import (
+    Absent,
+    Distinct,
+    Equal,
+    Fields,
+    Guard,
+    Keys,
+    OfClass,
+    OfCode,
+    Same,
+    Size,
+    identity_guard,
+)
+from tracejit.frontend.capture.paths import (
+    MISSING,
+    Address,
+    Argument,
+    Attribute,
+    Default,
+    Global,
+    Item,
+    Object,
+    Packed,
+    Path,
+    Positional,
+    Reread,
+)
+from tracejit.frontend.capture.paths import Leaf as LeafPath
+from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, UNREAD, Identity, Static, TreeDef
 from tracejit.methods import METHODS
 from tracejit.ops.host.exchange import exchanges
-from tracejit.own_attributes import place
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (
-    AbsentLeaf,
     AddressLeaf,
-    DictLeaf,
     EntrySpec,
-    InstanceLeaf,
     Leaf,
     OutLeaf,
-    OwnLeaf,
-    SequenceLeaf,
-    StaticLeaf,
-    WatchedLeaf,
-)
-from tracejit.runtime.call.sources import (
-    AttributeSource,
-    CellContents,
-    CellSource,
-    ClassField,
-    DictItem,
-    ElementSource,
-    FunctionField,
-    GlobalSource,
-    MethodFunction,
-    ObjectSource,
-    PackedSource,
-    Positional,
-    RereadItem,
-    Source,
-    TupleItem,
-    TypeSource,
 )
 from tracejit.runtime.compile.results import direct_results, make_results
 from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.compile.variant import Variant, compile_variant
-from tracejit.runtime.entries.watch import watch
 from tracejit.runtime.native.distinct import MOST
 
 __all__ = ["call_spec", "compile_and_publish", "publish"]
@@ -66,18 +65,11 @@ __all__ = ["call_spec", "compile_and_publish", "publish"]
 #: Entries that one function publishes: a call that fits none of them has tried them all.
 _ENTRIES = 48
 
-# Flags of classes that nothing can change (CPython's object.h).
-_IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
-
-_Checked: TypeAlias = tuple[Source, Leaf]
+_Checked: TypeAlias = tuple[Path, Leaf]
 
 
 class _PythonOnly(Exception):
     """Something that no machine code is written for."""
-
-
-def _python_only() -> NoReturn:
-    raise _PythonOnly
 
 
 def compile_and_publish(
@@ -148,14 +140,14 @@ def call_spec(
     reread: Callable[[], tuple[Any, ...] | None] | None = None
     if capture is not None:
         try:
-            captured = _Captured(capture, given)
-            leaves = leaves + captured.read(inputs)
-            given.mutable += [source for source in captured.distinct if source not in given.mutable]
+            captured = _Captured(given)
+            leaves = leaves + captured.read(capture, inputs)
+            given.mutable += [path for path in captured.distinct if path not in given.mutable]
         except _PythonOnly:
             if capture.reads_leaves:
                 return None
             reread = _values(capture)
-            leaves = leaves + [(RereadItem(k), leaf) for k, leaf in enumerate(inputs)]
+            leaves = leaves + [(Reread(k), leaf) for k, leaf in enumerate(inputs)]
     return dataclasses.replace(
         flat,
         leaves=tuple(leaves),
@@ -180,13 +172,13 @@ class _Arguments:
     def __init__(self, flat: EntrySpec) -> None:
         self.leaves: list[_Checked] = []
         #: Where objects are that are known by identity.
-        self.objects: dict[int, Source] = {}
+        self.objects: dict[tuple[int, ...], Path] = {}
         #: Containers that must not occur twice.
-        self.mutable: list[Source] = []
+        self.mutable: list[Path] = []
         #: Where the leaves are that the flat entry takes.
-        self.flat: list[Source] = []
+        self.flat: list[Path] = []
         #: Where each part of the arguments is, by its path in (args, kwargs).
-        self.by_path: dict[tuple[tuple[bool, Any], ...], Source] = {}
+        self.by_path: dict[tuple[tuple[bool, Any], ...], Path] = {}
         self._flat = (leaf for _, leaf in flat.leaves)
 
     def read(self, arguments: TreeDef, places: Positions) -> None:
@@ -199,297 +191,156 @@ class _Arguments:
             path = ((False, 1), (False, name.value))
             self._node(Positional(by_name[name.value]), node, path)
 
-    def _node(self, source: Source, node: Any, path: tuple[tuple[bool, Any], ...]) -> None:
-        self.by_path[path] = source
+    def _node(self, at: Path, node: Any, path: tuple[tuple[bool, Any], ...]) -> None:
+        self.by_path[path] = at
         if node is LEAF:
-            self.flat.append(source)
-            self.leaves.append((source, next(self._flat)))
+            self.flat.append(at)
+            self.leaves.append((at, next(self._flat)))
         elif isinstance(node, Static) and isinstance(node.value, (slice, range)):
             # Each call makes its own: no two are one object.
-            self.leaves.append((TypeSource(source), StaticLeaf(type(node.value))))
+            self.leaves.append((at, OfClass(type(node.value))))
             for name in ("start", "stop", "step"):
-                leaf = StaticLeaf(getattr(node.value, name))
-                self.leaves.append((AttributeSource(source, name), leaf))
+                leaf = Equal(getattr(node.value, name))
+                self.leaves.append((Attribute(at, name), leaf))
         elif isinstance(node, Static):
             if node.value is not UNREAD:
-                self.leaves.append((source, StaticLeaf(node.value)))
+                self.leaves.append((at, Equal(node.value)))
         elif isinstance(node, Identity):
             obj = node.get()
-            self.objects[id(obj)] = source
-            # What knows no weak references is kept by the tree, too.
-            kept = not isinstance(node.get, weakref.ref) and type(obj) not in METHODS
-            self.leaves.append((source, StaticLeaf(obj) if kept else _weakly(obj)))
+            self.objects[_identity_of(obj)] = at
+            self.leaves.append((at, identity_guard(obj)))
         else:
-            self._container(source, path, *node)
+            self._container(at, path, *node)
 
-    def _container(self, source: Source, path: Any, cls: Any, keys: Any, children: Any) -> None:
+    def _container(self, at: Path, path: Any, cls: Any, keys: Any, children: Any) -> None:
         if isinstance(cls, PackedList):
-            self.mutable.append(source)
+            self.mutable.append(at)
             for k, child in enumerate(children):
-                self._node(PackedSource(source, cls.form, k), child, (*path, (False, k)))
+                self._node(Packed(at, cls.form, k), child, (*path, (False, k)))
             return
         if dataclasses.is_dataclass(cls):
-            self._dataclass(source, path, cls, keys, children)
+            self._dataclass(at, path, cls, keys, children)
             return
         if cls is dict:
             if not all(isinstance(key, Static) for key in keys):
                 raise _PythonOnly
-            self.leaves.append((source, DictLeaf(tuple(key.value for key in keys))))
+            self.leaves.append((at, Keys(tuple(key.value for key in keys))))
         elif cls is list or issubclass(cls, tuple) and not keys:
-            self.leaves.append((source, SequenceLeaf(cls, len(children))))
+            self.leaves.append((at, Size(cls, len(children))))
         else:
             raise _PythonOnly
         if cls is dict or cls is list:
-            self.mutable.append(source)
+            self.mutable.append(at)
         for index, child in enumerate(children):
             key = keys[index].value if keys else index
-            self._node(ElementSource(source, index), child, (*path, (False, key)))
+            self._node(Item(at, key), child, (*path, (False, key)))
 
-    def _dataclass(self, source: Source, path: Any, cls: Any, names: Any, children: Any) -> None:
-        self.leaves += dataclass_checks(source, cls, names)
-        self.mutable.append(source)
+    def _dataclass(self, at: Path, path: Any, cls: Any, names: Any, children: Any) -> None:
+        self.leaves.append((at, _native(Fields(cls, names))))
+        self.mutable.append(at)
         for name, child in zip(names, children, strict=True):
-            self._node(AttributeSource(source, name), child, (*path, (True, name)))
+            self._node(Attribute(at, name), child, (*path, (True, name)))
 
 
-def dataclass_checks(source: Source, cls: type, names: tuple[str, ...]) -> list[_Checked]:
-    """The checks of an instance of a dataclass with all its fields. Raises _PythonOnly."""
-    slots = [isinstance(getattr(cls, name, None), MemberDescriptorType) for name in names]
-    all_set = tuple(f.name for f in dataclasses.fields(cls)) == names
-    if not all_set or cls.__dictoffset__ and any(slots):
+def _native(guard: Guard) -> Guard:
+    """A guard that machine code is written for. Raises _PythonOnly for any other."""
+    if isinstance(guard, Fields) and not guard.is_native:
         raise _PythonOnly
-    checks: list[_Checked] = [(TypeSource(source), _weakly(cls))]
-    if cls.__dictoffset__:
-        # An instance that has more attributes is known by identity instead.
-        leaf = own_leaf(cls, names)
-        if leaf is None:
-            own = AttributeSource(source, "__dict__")
-            checks.append((own, DictLeaf(names, ordered=False)))
-        else:
-            checks.append((source, leaf))
-    return checks
-
-
-def own_leaf(cls: type, names: tuple[str, ...], lacks: bool = False) -> OwnLeaf | None:
-    """The check of what an instance has itself; None where only its dict tells."""
-    places = [place(cls, name) for name in names]
-    known = tuple(p for p in places if p is not None)
-    if not known or len(known) < len(names):
-        return None
-    return OwnLeaf(watch(cls), names, known, lacks)
-
-
-def _weakly(obj: Any) -> WatchedLeaf:
-    """A check for an object, which must not be kept alive for it."""
-    try:
-        return WatchedLeaf(watch(obj))
-    except TypeError:
-        raise _PythonOnly from None
+    return guard
 
 
 class _Captured:
     """The checks of all that `Capture.reread` checks, in its order."""
 
-    def __init__(self, capture: Capture, arguments: _Arguments) -> None:
-        self._capture = capture
+    def __init__(self, arguments: _Arguments) -> None:
         self._arguments = arguments
-        #: What each step reads, or None for what is always there.
-        self._sources: list[Source | None] = []
-        self._checks: list[_Checked] = []
-        self._classes: set[type] = set()
+        #: Where the paths of the capture lead in this form of call.
+        self._paths: dict[Path, Path] = {}
+        self._guards: dict[Path, tuple[Guard, ...]] = {}
         #: Objects that must be pairwise different.
-        self.distinct: list[Source] = []
+        self.distinct: list[Path] = []
 
-    def read(self, inputs: list[Leaf]) -> list[_Checked]:
+    def read(self, capture: Capture, inputs: list[Leaf]) -> list[_Checked]:
         """The checks, and the captured inputs among them. Raises _PythonOnly."""
-        capture, checks = self._capture, self._checks
+        checks: list[_Checked] = []
         for namespace, name, value in capture.bindings:
-            leaf = AbsentLeaf() if value is MISSING else StaticLeaf(value)
-            checks.append((GlobalSource(namespace, name), leaf))
+            checks.append((Global(namespace, name), Absent() if value is MISSING else Same(value)))
         for get, code in capture.codes:
-            checks.append((FunctionField(_object(get), "code"), StaticLeaf(code)))
-        order = [source.index for source in capture.inputs]
-        remaining = dict(zip(order, inputs, strict=True))
+            checks.append(_coded(get(), code))
+        remaining = dict(zip([source.path for source in capture.inputs], inputs, strict=True))
         # The program's slots follow each other as its inputs do.
-        taken = [k for k, leaf in remaining.items() if not isinstance(leaf, InstanceLeaf)]
+        order = {step.path: k for k, step in enumerate(capture.steps)}
+        taken = [order[p] for p, leaf in remaining.items() if not isinstance(leaf, OfClass)]
         if taken != sorted(taken):
             raise _PythonOnly
-        for index, step in enumerate(capture.steps, 1):
-            if isinstance(step.check, at.Distinct):
-                self._note_distinct(step.check.numbers)
-                self._sources.append(None)
-                continue
-            source = self._source(step)
-            self._sources.append(source)
-            if source is None:
-                continue
-            if isinstance(step.read, at.AddressRead):
-                checks.append((source, AddressLeaf()))
-                continue
-            if index in remaining:
-                checks.append((source, remaining[index]))
-            if isinstance(step.check, at.OfClass) and index in remaining:
-                continue
-            if isinstance(step.check, at.BoundTo):
-                checks.append((TypeSource(source), StaticLeaf(MethodType)))
-                checks.append((MethodFunction(source), _weakly(step.check.function)))
-            elif isinstance(step.check, at.OfCode):
-                checks.append((TypeSource(source), StaticLeaf(FunctionType)))
-                checks.append((FunctionField(source, "code"), StaticLeaf(step.check.code)))
-                checks.append((FunctionField(source, "globals"), StaticLeaf(step.check.namespace)))
-            elif isinstance(step.check, at.HasFields):
-                checks += dataclass_checks(source, step.check.cls, step.check.names)
-            else:
-                checks.append((source, self._leaf(step)))
+        for step in capture.steps:
+            path = self._paths[step.path] = self._path(step.path)
+            self._guards[path] = step.guards
+            if isinstance(path, Object) and path.of.watched is None:
+                continue  # which is there as long as the entry is
+            if isinstance(path, Address):
+                checks.append((path, AddressLeaf()))
+            elif step.path in remaining:
+                checks.append((path, remaining[step.path]))
+            for guard in step.guards:
+                if isinstance(guard, Distinct):
+                    self._note_distinct(guard)
+                elif not (isinstance(guard, OfClass) and step.path in remaining):
+                    checks.append((path, _native(guard).on(self._paths)))
         return checks
 
-    def _source(self, step: Step) -> Source | None:
-        read = step.read
-        if isinstance(read, at.GlobalRead):
-            return GlobalSource(read.namespace, read.name)
-        if isinstance(read, at.CellRead):
-            return CellSource(read.cell)
-        if isinstance(read, at.ObjectRead):
-            # The object that the reference gives is the one it gave: only its death can show.
-            if isinstance(read.get, weakref.ref):
-                known = self._arguments.objects.get(id(read.get()))
-                return known or _object(read.get)
-            return None
-        if isinstance(read, at.ArgumentRead):
-            return self._arguments.by_path.get(read.path) or _python_only()
-        if isinstance(read, at.LeafRead):
-            return self._arguments.flat[read.index]
-        if isinstance(read, at.DefaultRead):
-            return self._default(step.parent, read.key)
-        parent = self._sources[step.parent - 1] if step.parent else None
-        if parent is None:
-            raise _PythonOnly
-        if isinstance(read, at.AddressRead):
-            return parent
-        if isinstance(read, at.AttributeRead):
-            return AttributeSource(parent, read.name)
-        if isinstance(read, at.PackedRead):
-            return PackedSource(parent, read.form, read.column)
-        if isinstance(read, at.ClosureRead):
-            cells = FunctionField(parent, "closure")
-            return CellContents(TupleItem(cells, read.index - read.count))
-        if isinstance(read, at.ItemRead):
-            return ElementSource(parent, self._position(step.parent, read.key))
-        if read is type:
-            return TypeSource(parent)
-        if isinstance(read, at.ClassRead):
-            return self._in_class(self._object_at(step.parent), read)
-        if isinstance(read, at.ClassHas):
-            return self._in_class(self._object_at(step.parent), read)
-        if isinstance(read, at.OwnRead):
-            return self._own(parent, self._class_at(step.parent), read.name)
-        raise _PythonOnly
-
-    def _object_at(self, number: int) -> Any:
-        """The object that a step finds by identity."""
-        check = self._capture.steps[number - 1].check
-        obj = check.get() if isinstance(check, at.SameAs) else None
-        if obj is None:
-            raise _PythonOnly
-        return obj
-
-    def _class_at(self, number: int) -> type:
-        """The class of the object that a step finds."""
-        check = self._capture.steps[number - 1].check
-        return check.cls if isinstance(check, at.OfClass) else type(self._object_at(number))
-
-    def _note_distinct(self, numbers: Sequence[int]) -> None:
-        if len(numbers) > MOST:
-            raise _PythonOnly
-        for k in numbers:
-            source = self._sources[k - 1]
-            if source is None:
+    def _path(self, path: Path) -> Path:
+        """The path where it leads in this form of call. Raises _PythonOnly."""
+        if isinstance(path, LeafPath):
+            return self._arguments.flat[path.index]
+        if isinstance(path, Argument):
+            found = self._arguments.by_path.get(path.path)
+            if found is None:
                 raise _PythonOnly
-            if source not in self.distinct:
-                self.distinct.append(source)
-
-    def _in_class(self, cls: type, read: at.ClassRead | at.ClassHas) -> Source | None:
-        """What the dict of one of the classes holds; the dicts before it must not have the name."""
-        if cls not in self._classes:
-            self._classes.add(cls)
-            bases = ClassField(ObjectSource(watch(cls)), "mro")
-            self._checks.append((bases, SequenceLeaf(tuple, len(cls.__mro__))))
-            for index, base in enumerate(cls.__mro__):
-                self._checks.append((ElementSource(bases, index), WatchedLeaf(watch(base))))
-        after = read.after if isinstance(read, at.ClassRead) else None
-        first = 0 if after is None else cls.__mro__.index(after) + 1
-        for base in cls.__mro__[first:]:
-            found = read.name in base.__dict__
-            if base.__flags__ & _IMMUTABLE or not base.__flags__ & _HEAP_TYPE:
-                if found:
-                    return None
-                continue
-            source = DictItem(ClassField(ObjectSource(watch(base)), "dict"), read.name)
-            if found:
-                return source
-            self._checks.append((source, AbsentLeaf()))
-        if isinstance(read, at.ClassHas):
-            return None
-        raise _PythonOnly
-
-    def _own(self, parent: Source, cls: type, name: str) -> Source | None:
-        """Where an object would have an attribute of its own."""
-        if not cls.__dictoffset__:
-            return None
-        leaf = own_leaf(cls, (name,), lacks=True)
-        if leaf is not None:
-            self._checks.append((parent, leaf))
-            return None
-        own = AttributeSource(parent, "__dict__")
-        self._checks.append((TypeSource(own), StaticLeaf(dict)))
-        return DictItem(own, name)
-
-    def _default(self, parent: int, key: int | str) -> Source:
-        owner = self._capture.steps[parent - 1].check
-        function: Source | None = None
-        if isinstance(owner, at.OfCode):
-            function = self._sources[parent - 1]
-        elif isinstance(owner, at.SameAs) and type(owner.get()) is FunctionType:
-            # Being the very function, it can be looked at without going there.
-            function = _object(owner.get)
-        if function is None:
+            return found
+        if isinstance(path, Object):
+            return self._arguments.objects.get(_identity_of(path.of.get()), path)
+        parent = None if path.parent is None else self._paths[path.parent]
+        if isinstance(parent, Object) and parent.of.parts:
+            # No code of the program finds what a method binds.
+            part = parent.of.parts.get(path.name) if isinstance(path, Attribute) else None
+            obj = None if part is None else part.get()
+            if obj is None:
+                raise _PythonOnly
+            return Object(obj)
+        known = () if parent is None else self._guards.get(parent, ())
+        if isinstance(path, Item) and not any(
+            isinstance(guard, (Size, Keys)) and guard.has(path) for guard in known
+        ):
             raise _PythonOnly
-        if isinstance(key, str):
-            return DictItem(FunctionField(function, "kwdefaults"), key)
-        return TupleItem(FunctionField(function, "defaults"), key)
+        if isinstance(path, Default):
+            parent = _function(parent, known)
+        return path if parent is path.parent else path.on(parent)
 
-    def _position(self, parent: int, key: Any) -> int:
-        container = self._capture.steps[parent - 1].check
-        if isinstance(container, at.HasSize) and type(key) is int:
-            return key
-        if isinstance(container, at.HasKeys):
-            for index, known in enumerate(container.keys):
-                if known is key:
-                    return index
+    def _note_distinct(self, guard: Distinct) -> None:
+        if len(guard.paths) > MOST:
+            raise _PythonOnly
+        paths = [self._paths[path] for path in guard.paths]
+        self.distinct += [path for path in paths if path not in self.distinct]
+
+
+def _identity_of(obj: Any) -> tuple[int, ...]:
+    """What tells objects apart: bound methods, which are made anew, by what they bind."""
+    return (id(obj.__self__), id(obj.__func__)) if type(obj) in METHODS else (id(obj),)
+
+
+def _function(path: Path | None, guards: Sequence[Guard]) -> Path | None:
+    """Where a function is whose fields machine code may look at. Raises _PythonOnly."""
+    for guard in guards:
+        if isinstance(guard, OfCode):
+            return path
+        if isinstance(guard, Same) and type(guard.of.get()) is FunctionType:
+            # Being the very function, it can be looked at without going there.
+            return Object(guard.of.get())
+    raise _PythonOnly
+
+
+def _coded(function: Any, code: CodeType) -> _Checked:
+    if type(function) is not FunctionType:
         raise _PythonOnly
-
-    def _leaf(self, step: Step) -> Leaf:
-        check = step.check
-        if isinstance(check, at.OfClass):
-            return InstanceLeaf(watch(check.cls))
-        if isinstance(check, at.EqualTo):
-            return StaticLeaf(check.value)
-        if isinstance(check, at.SameAs):
-            # An object that the capture itself holds weakly where it can.
-            if isinstance(check.get, weakref.ref):
-                return WatchedLeaf(_object(check.get).watched)
-            return StaticLeaf(check.get())
-        if isinstance(check, at.HasSize):
-            return SequenceLeaf(check.cls, check.size)
-        if isinstance(check, at.HasKeys):
-            return DictLeaf(check.keys)
-        if isinstance(check, at.IsFalse) and isinstance(step.read, at.OwnRead):
-            return AbsentLeaf()
-        raise _PythonOnly
-
-
-def _object(get: Callable[[], Any]) -> ObjectSource:
-    obj = get()
-    if obj is None or not isinstance(get, weakref.ref):
-        raise _PythonOnly
-    return ObjectSource(watch(obj))
+    return Object(function), OfCode(function, code)

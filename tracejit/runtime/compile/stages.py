@@ -14,6 +14,7 @@ from tracejit import config
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Learned
+from tracejit.frontend.capture.paths import Positional
 from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
@@ -60,7 +61,6 @@ from tracejit.runtime.call.entry_spec import (
     OutNpScalar,
     Output,
     OutPyScalar,
-    Positional,
     ScalarLeaf,
     SizeGuard,
 )

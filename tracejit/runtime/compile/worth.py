@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+from tracejit.frontend.capture.paths import Attribute
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType
 from tracejit.runtime.call.entry_spec import Container, EntrySpec, OutNpScalar, OutPyScalar
-from tracejit.runtime.call.sources import AttributeSource
 from tracejit.runtime.compile.stages import Lowered, Traced
 
 __all__ = ["has_loops", "is_worth_its_dispatch"]
@@ -85,7 +85,7 @@ def _dispatch(traced: Traced, entry: EntrySpec | None) -> float:
     return (
         _ENTRY
         + _LEAF * len(entry.leaves)
-        + _ATTRIBUTE * len({x for x, _ in entry.leaves if isinstance(x, AttributeSource)})
+        + _ATTRIBUTE * len({x for x, _ in entry.leaves if isinstance(x, Attribute)})
         + _NUMBER * (numbers + attributes)
         + _CONTAINER * made
         + _ELEMENT * sum(store.kind in ("element", "item") for store in traced.stores)

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tracejit.codegen.analysis.buffer_plan import copies_word
+from tracejit.frontend.capture.guards import CURSOR, Keys
 from tracejit.ir.dims import Poly
 from tracejit.runtime.call.entry_spec import (
-    DictLeaf,
     EntrySpec,
     OutArray,
     OutMade,
@@ -26,7 +26,6 @@ from tracejit.runtime.call.entry_spec import (
 from tracejit.runtime.entries.answers import hear_of_copies
 from tracejit.runtime.entries.chain import next_cell
 from tracejit.runtime.entries.jit_type import BAIL_OFFSET, SLOW_OFFSET
-from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.made import ResultEmitter, Surroundings
 from tracejit.runtime.native.no_alias import RANGES, range_count
@@ -118,7 +117,7 @@ class _Writer:
         text.label("entry")
         text.do(f"%in = alloca [{max(spec.in_count, 1)} x i64]")
         text.do(f"%out = alloca [{max(spec.out_count, 1)} x i64]")
-        if any(isinstance(leaf, DictLeaf) for _, leaf in spec.leaves):
+        if any(isinstance(leaf, Keys) for _, leaf in spec.leaves):
             text.do(f"{CURSOR} = alloca [3 x i64]")
         ranges = range_count([leaf for _, leaf in spec.leaves])
         if ranges:

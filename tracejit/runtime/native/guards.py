@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tracejit.ir.types import DTYPES
-from tracejit.own_attributes import COUNT, offset, own_fit
+from tracejit.frontend.capture.guards import Guard, Keys, Size, class_of_check, require_type
+from tracejit.frontend.capture.paths import (
+    InClass,
+    Packed,
+    Path,
+    Reference,
+    is_argument,
+    runs_program,
+)
 from tracejit.runtime.call.aliasing import are_apart
 from tracejit.runtime.call.entry_spec import (
-    AbsentLeaf,
     AddressLeaf,
     ArrayLeaf,
-    DictLeaf,
     EntrySpec,
-    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     OutLeaf,
-    OwnLeaf,
     ScalarLeaf,
-    SequenceLeaf,
-    StaticLeaf,
-    WatchedLeaf,
 )
 from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE
-from tracejit.runtime.call.sources import (
-    AttributeSource,
-    ClassField,
-    DictItem,
-    ElementSource,
-    ObjectSource,
-    PackedSource,
-    Positional,
-    RereadItem,
-    Source,
-    is_argument,
-    runs_python,
-)
-from tracejit.runtime.entries.watch import Watched
 from tracejit.runtime.native.distinct import require_distinct
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
@@ -52,21 +36,13 @@ from tracejit.runtime.native.text import FunctionText
 __all__ = ["GuardEmitter"]
 
 _BIG_ENDIAN = ord(">")
-_CONTAINERS = SequenceLeaf | DictLeaf
-_EQ = 2
-_MAX_TUPLE = 16
-_SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
+_CONTAINERS = Size | Keys
 _WORD = 8
 
 
 def _is_given(leaf: Leaf) -> bool:
     """Whether the program is given a leaf, or something in it."""
-    given = AddressLeaf | ArrayLeaf | ScalarLeaf | NpScalarLeaf | SequenceLeaf | DictLeaf
-    return isinstance(leaf, given)
-
-
-def _static_size(value: Any) -> int:
-    return sum(map(_static_size, value)) + 1 if type(value) is tuple else 1
+    return isinstance(leaf, _CONTAINERS) or not isinstance(leaf, Guard)
 
 
 class GuardEmitter(Fetcher):
@@ -81,6 +57,8 @@ class GuardEmitter(Fetcher):
         super().__init__(text, layout, miss)
         self.spec = spec
         self.writes_arrays = range_count([leaf for _, leaf in spec.leaves]) > 0
+        #: Classes whose bases have been checked.
+        self._classes: set[type] = set()
         #: The objects of the leaves that are results, too.
         self.objects: dict[int, str] = {}
         self.sizes: dict[str, str] = {}
@@ -88,21 +66,21 @@ class GuardEmitter(Fetcher):
     def emit(self, in_slots: str) -> None:
         """Check all leaves and store their values in the in-slots."""
         spec = self.spec
-        asked = [source for source, _ in spec.leaves if self.is_asked_for(source)]
-        python = any(runs_python(source) for source, _ in spec.leaves)
+        asked = [path for path, _ in spec.leaves if self.is_asked_for(path)]
+        python = any(runs_program(path) for path, _ in spec.leaves)
         if asked or python or spec.reread is not None:
-            self._leaves(in_slots, lambda source, leaf: is_argument(source))
+            self._leaves(in_slots, lambda path, leaf: is_argument(path))
             if spec.reread is not None:
                 self.reread(spec.reread)
-            self._leaves(in_slots, lambda source, leaf: not is_argument(source))
+            self._leaves(in_slots, lambda path, leaf: not is_argument(path))
             if asked:
-                self._leaves(in_slots, lambda source, leaf: isinstance(leaf, _CONTAINERS))
+                self._leaves(in_slots, lambda path, leaf: isinstance(leaf, _CONTAINERS))
             self.sizes.clear()
             self._packed.clear()
             self.ask_for_arrays(asked)
-            self._leaves(in_slots, lambda source, leaf: is_argument(source) or _is_given(leaf))
+            self._leaves(in_slots, lambda path, leaf: is_argument(path) or _is_given(leaf))
         else:
-            self._leaves(in_slots, lambda source, leaf: True)
+            self._leaves(in_slots, lambda path, leaf: True)
         self._distinct()
         copies = any(isinstance(leaf, ArrayLeaf) and leaf.joined for _, leaf in spec.leaves)
         copies = copies and self.writes_arrays
@@ -114,64 +92,59 @@ class GuardEmitter(Fetcher):
         for output in spec.outputs:
             if isinstance(output, OutLeaf):
                 self.objects[output.index] = self.get(spec.leaves[output.index][0])
-        for source, leaf in spec.leaves:
-            if isinstance(leaf, (ArrayLeaf, AddressLeaf)):
-                self._keep(source)
+        for path, leaf in spec.leaves:
+            # Unless the caller or something else that is owned keeps it alive.
+            if isinstance(leaf, (ArrayLeaf, AddressLeaf)) and not path.is_kept:
+                self.hold(self.get(path))
         if copies:
             for obj in self.objects.values():
                 self.hold(obj)
             self._asked_apart()
 
-    def _leaves(self, in_slots: str, wanted: Callable[[Source, Leaf], bool]) -> None:
-        for (source, leaf), slot in zip(self.spec.leaves, self.spec.leaf_slots, strict=False):
-            if not wanted(source, leaf):
+    def _leaves(self, in_slots: str, wanted: Callable[[Path, Leaf], bool]) -> None:
+        for (path, leaf), slot in zip(self.spec.leaves, self.spec.leaf_slots, strict=False):
+            if not wanted(path, leaf):
                 continue
-            if self.is_asked_for(source) and source not in self._packed:
-                assert isinstance(source, PackedSource)
-                self.get(source.parent)
+            if isinstance(path, Packed) and self.awaits_python(path):
+                assert path.parent is not None
+                self.get(path.parent)
                 continue
-            watched = self._versioned(source, leaf)
-            if watched is not None:
-                self._unless_unchanged(watched, functools.partial(self._leaf, source, leaf, ""))
-                continue
-            self._leaf(source, leaf, self.text.at(in_slots, 8 * slot))
-
-    def _leaf(self, source: Source, leaf: Leaf, slot: str) -> None:
-        match leaf:
-            case AbsentLeaf():
-                self._absent(source)
-            case SequenceLeaf():
-                self.enter_sequence(source, leaf)
-            case DictLeaf():
-                self.enter_dict(source, leaf, self._static)
-            case _:
-                self._check(self.get(source), leaf, slot)
+            if isinstance(path, InClass):
+                self._in_class(path, leaf)
+            if not isinstance(leaf, Guard):
+                self._check(self.get(path), leaf, self.text.at(in_slots, _WORD * slot))
+            elif class_of_check(path, leaf) is None:
+                leaf.emit(self, path)
 
     # Classes -------------------------------------------------------------------------------------
 
-    def _versioned(self, source: Source, leaf: Leaf) -> Watched | None:
-        """The class that a leaf is about, where CPython numbers the states of classes; or None."""
-        match source, leaf:
-            case DictItem(ClassField(ObjectSource(watched))), (
-                AbsentLeaf() | StaticLeaf() | WatchedLeaf()
-            ):
-                pass
-            case ClassField(ObjectSource(watched), "mro"), SequenceLeaf():
-                pass
-            case ElementSource(ClassField(ObjectSource(watched), "mro")), WatchedLeaf():
-                pass
-            case _:
-                return None
-        if not self.layout.class_version:
-            return None
-        # A class has no number before something has been looked up in it.
-        getattr(watched.get(), "__doc__", None)
-        return watched
+    def _in_class(self, path: InClass, leaf: Leaf) -> None:
+        """Check what lies in the state of a class alone, where that has changed."""
+        cls = path.cls.get()
+        if cls not in self._classes:
+            self._classes.add(cls)
+            self._unless_unchanged(path.cls, lambda: path.emit_bases(self))
+        guard = leaf if class_of_check(path, leaf) is not None else None
 
-    def _unless_unchanged(self, watched: Watched, check: Callable[[], None]) -> None:
-        """Write a check that is skipped as long as a class is as it was when it last held."""
+        def check() -> None:
+            path.emit_way(self)
+            if isinstance(guard, Guard):
+                guard.emit(self, path)
+
+        self._unless_unchanged(path.cls, check)
+
+    def _unless_unchanged(self, owner: Reference, check: Callable[[], None]) -> None:
+        """Write a check that is skipped as long as a class is as it was when it last held.
+
+        CPython numbers the states of classes, which change with their bases.
+        """
         text = self.text
-        cls = self.watched(watched)
+        if not self.layout.class_version:
+            check()
+            return
+        # A class has no number before something has been looked up in it.
+        getattr(owner.get(), "__doc__", None)
+        cls = self.reference(owner)
         self.require(text.op(f"icmp ne ptr {cls}, null"))
         word = text.word(-1)
         version = text.field(cls, self.layout.class_version, "i32")
@@ -190,17 +163,6 @@ class GuardEmitter(Fetcher):
         text.do(f"br label %{go_on}")
         text.label(go_on)
 
-    def _keep(self, source: Source) -> None:
-        """Own an object, unless the caller or something else that is owned keeps it alive."""
-        if not isinstance(source, (Positional, AttributeSource, RereadItem)):
-            self.hold(self.get(source))
-
-    def _absent(self, source: Source) -> None:
-        """Require that a dictionary has no such key, and that looking raised nothing."""
-        self.require(self.text.op(f"icmp eq ptr {self.lookup(source)}, null"))
-        error = self.text.call("PyErr_Occurred")
-        self.text.require(self.text.op(f"icmp eq ptr {error}, null"), self.miss_with_error())
-
     def _distinct(self) -> None:
         require_distinct(self.text, [self.get(s) for s in self.spec.distinct], self.miss)
 
@@ -213,9 +175,9 @@ class GuardEmitter(Fetcher):
     def _asked_apart(self) -> None:
         """Have Python look for shared memory, which it can see of copies of other arrays, too."""
         given = []
-        for source, leaf in self.spec.leaves:
+        for path, leaf in self.spec.leaves:
             if isinstance(leaf, ArrayLeaf):
-                given += [self.get(source), self.text.object(leaf.writeable)]
+                given += [self.get(path), self.text.object(leaf.writeable)]
         answer = self.ask(are_apart, *given)
         self.require(self.text.op(f"icmp eq ptr {answer}, {self.text.object(True)}"))
 
@@ -228,58 +190,13 @@ class GuardEmitter(Fetcher):
                 if leaf.size is not None:
                     self._bind(self.text.op(f"load i64, ptr {slot}"), leaf.size, 2)
             case NpScalarLeaf(dtype):
-                self._require_type(obj, dtype.type)
+                require_type(self, obj, dtype.type)
                 for k in range(0, dtype.itemsize, _WORD):
                     bits = f"i{8 * min(_WORD, dtype.itemsize - k)}"
                     value = self.text.field(obj, self.layout.scalar_value + k, bits)
                     self.text.do(f"store {bits} {value}, ptr {self.text.at(slot, k)}")
             case AddressLeaf():
                 self.text.do(f"store ptr {obj}, ptr {slot}")
-            case StaticLeaf(value):
-                self._static(obj, value)
-            case OwnLeaf():
-                self._own(obj, leaf)
-            case InstanceLeaf(cls):
-                found = self.text.field(obj, self.layout.type, "ptr")
-                self.require(self.text.op(f"icmp eq ptr {found}, {self.watched(cls)}"))
-            case WatchedLeaf(watched):
-                self.require(self.text.op(f"icmp eq ptr {obj}, {self.watched(watched)}"))
-
-    def _own(self, obj: str, leaf: OwnLeaf) -> None:
-        """Look where an instance keeps its attributes, or have Python look in its dict."""
-        text = self.text
-        found = text.field(obj, self.layout.type, "ptr")
-        self.require(text.op(f"icmp eq ptr {found}, {self.watched(leaf.cls)}"))
-        inline, known = text.fresh("inline"), text.fresh("known")
-        asked = self.later("asked", lambda: self._ask_own(obj, leaf, known))
-        values = text.field(obj, offset() or 0, "ptr")
-        has_values = text.op(f"icmp ne ptr {values}, null")
-        text.do(f"br i1 {has_values}, label %{inline}, label %{asked}")
-        text.label(inline)
-        for place in leaf.places:
-            value = text.field(values, _WORD * place, "ptr")
-            self.require(text.op(f"icmp {'eq' if leaf.lacks else 'ne'} ptr {value}, null"))
-        if not leaf.lacks:
-            count = text.field(values, COUNT, "i8")
-            self.require(text.op(f"icmp eq i8 {count}, {len(leaf.names)}"))
-        text.do(f"br label %{known}")
-        text.label(known)
-
-    def _ask_own(self, obj: str, leaf: OwnLeaf, known: str) -> None:
-        text = self.text
-        given = text.op("alloca [3 x ptr]")
-        for k, x in enumerate((obj, text.object(leaf.names), text.object(leaf.lacks))):
-            text.do(f"store ptr {x}, ptr {text.at(given, _WORD * k)}")
-        arguments = f"ptr {text.object(own_fit)}", f"ptr {given}", "i64 3", "ptr null"
-        answer = text.call("PyObject_Vectorcall", *arguments)
-        text.require(text.op(f"icmp ne ptr {answer}, null"), self.miss_with_error())
-        text.call("Py_DecRef", f"ptr {answer}")
-        self.require(text.op(f"icmp eq ptr {answer}, {text.object(True)}"))
-        text.do(f"br label %{known}")
-
-    def _require_type(self, obj: str, cls: type) -> None:
-        found = self.text.field(obj, self.layout.type, "ptr")
-        self.require(self.text.op(f"icmp eq ptr {found}, {self.text.object(cls)}"))
 
     def _scalar(self, obj: str, kind: str, slot: str) -> None:
         text, layout = self.text, self.layout
@@ -290,77 +207,25 @@ class GuardEmitter(Fetcher):
                 self.require(text.op(f"or i1 {is_true}, {is_false}"))
                 text.do(f"store i64 {text.op(f'zext i1 {is_true} to i64')}, ptr {slot}")
             case "int":
-                self._require_type(obj, int)
+                require_type(self, obj, int)
                 # The slot doubles as the overflow flag until the value is known.
                 value = text.call("PyLong_AsLongLongAndOverflow", f"ptr {obj}", f"ptr {slot}")
                 overflow = text.op(f"load i32, ptr {slot}")
                 self.require(text.op(f"icmp eq i32 {overflow}, 0"))
                 text.do(f"store i64 {value}, ptr {slot}")
             case "float":
-                self._require_type(obj, float)
+                require_type(self, obj, float)
                 value = text.field(obj, layout.float_value, "i64")
                 text.do(f"store i64 {value}, ptr {slot}")
             case "complex":
-                self._require_type(obj, complex)
+                require_type(self, obj, complex)
                 for k in (0, _WORD):
                     value = text.field(obj, layout.complex_value + k, "i64")
                     text.do(f"store i64 {value}, ptr {text.at(slot, k)}")
 
-    def _static(self, obj: str, value: Any) -> None:
-        """The same object, or an equal one of a type whose equality means sameness.
-
-        A NaN is equal to nothing but itself: Python looks at which object it is.
-        """
-        text = self.text
-        same = text.op(f"icmp eq ptr {obj}, {text.object(value)}")
-        comparable = type(value) in (int, str) or self._bits(value) is not None
-        comparable = comparable or type(value) is tuple and _static_size(value) <= _MAX_TUPLE
-        if not comparable:
-            self.require(same)
-            return
-        known = text.fresh("known")
-        compare = self.later("compare", lambda: self._equal(obj, value, known))
-        text.do(f"br i1 {same}, label %{known}, label %{compare}")
-        text.label(known)
-
-    def _bits(self, value: Any) -> tuple[int, bytes] | None:
-        """Where a number of one width keeps its value, and the bytes there; None for any other."""
-        if isinstance(value, (float, complex, np.generic)) and value != value:
-            return None
-        if type(value) is float:
-            return self.layout.float_value, struct.pack("=d", value)
-        if type(value) is complex:
-            return self.layout.complex_value, struct.pack("=dd", value.real, value.imag)
-        if isinstance(value, np.generic) and type(value) in _SCALAR_TYPES:
-            return self.layout.scalar_value, value.tobytes()
-        return None
-
-    def _equal(self, obj: str, value: Any, known: str) -> None:
-        text = self.text
-        self._require_type(obj, type(value))
-        if type(value) is tuple:
-            size = text.field(obj, self.layout.tuple_size, "i64")
-            self.require(text.op(f"icmp eq i64 {size}, {len(value)}"))
-            for k, item in enumerate(value):
-                self._static(text.field(obj, self.layout.tuple_items + _WORD * k, "ptr"), item)
-        elif (bits := self._bits(value)) is not None:
-            at, memory = bits
-            for k in range(0, len(memory), _WORD):
-                part = memory[k : k + _WORD]
-                found = text.field(obj, at + k, f"i{8 * len(part)}")
-                wanted = int.from_bytes(part, "little")
-                same = text.op(f"icmp eq i{8 * len(part)} {found}, {wanted}")
-                self.require(same)
-        else:
-            equal = text.call(
-                "PyObject_RichCompareBool", f"ptr {obj}", f"ptr {text.object(value)}", f"i32 {_EQ}"
-            )
-            text.require(text.op(f"icmp eq i32 {equal}, 1"), self.miss_with_error())
-        text.do(f"br label %{known}")
-
     def _array(self, obj: str, leaf: ArrayLeaf, slot: str) -> None:
         text, layout = self.text, self.layout
-        self._require_type(obj, np.ndarray)
+        require_type(self, obj, np.ndarray)
         wanted = ALIGNED | (WRITEABLE if leaf.writeable else 0)
         wanted |= {"C": C_CONTIGUOUS, "F": F_CONTIGUOUS, "A": 0}[leaf.layout]
         flags = text.op(f"and i32 {text.field(obj, layout.array_flags, 'i32')}, {wanted}")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.capture.paths import Packed
 from tracejit.frontend.tracing.packed import Arrays, Ragged, Rows, class_of_name, column_paths
 from tracejit.runtime.call.flags import C_CONTIGUOUS
-from tracejit.runtime.call.sources import PackedSource
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
@@ -30,12 +30,12 @@ class Packer:
     ) -> None:
         self.text, self.layout, self.require, self.new = text, layout, require, new
 
-    def emit(self, values: str, source: PackedSource) -> str:
+    def emit(self, values: str, path: Packed) -> str:
         """A new array, owned by the entry, of a column of the list `values`."""
-        if isinstance(source.form, (Ragged, Arrays)):
-            return self._joined(values, source.form, source.column)
+        if isinstance(path.form, (Ragged, Arrays)):
+            return self._joined(values, path.form, path.column)
         text = self.text
-        path, last = list(column_paths(source.form))[source.column]
+        parts, last = list(column_paths(path.form))[path.column]
         size = self._list(values)
         self.require(text.op(f"icmp ne i64 {size}, 0"))
         shape = text.op("alloca [2 x i64]")
@@ -55,7 +55,7 @@ class Packer:
         def element(k: str) -> None:
             item = self._item(values, k)
             if not isinstance(last, Rows):
-                self._store(self._part(item, path), name, dtype, at)
+                self._store(self._part(item, parts), name, dtype, at)
                 return
             self.require(text.op(f"icmp eq i64 {self._list(item)}, {length}"))
             self._loop(length, lambda j: self._store(self._item(item, j), name, dtype, at))

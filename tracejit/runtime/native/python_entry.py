@@ -9,26 +9,22 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.frontend.capture.guards import Guard
+from tracejit.frontend.capture.paths import MISSING, Address, Packed, Path, is_argument
 from tracejit.frontend.tracing.boxed import boxed
-from tracejit.frontend.tracing.packed import columns_of
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
-from tracejit.ir.types import DTYPES
-from tracejit.own_attributes import own_fit
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
-    AbsentLeaf,
     AddressLeaf,
     ArrayLeaf,
     Choice,
     Container,
-    DictLeaf,
     EntrySpec,
-    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     OutArray,
@@ -41,32 +37,9 @@ from tracejit.runtime.call.entry_spec import (
     Output,
     OutPyScalar,
     OutView,
-    OwnLeaf,
     ScalarLeaf,
-    SequenceLeaf,
     SizeGuard,
-    StaticLeaf,
-    WatchedLeaf,
     k_order,
-)
-from tracejit.runtime.call.sources import (
-    AttributeSource,
-    CellContents,
-    CellSource,
-    ClassField,
-    DictItem,
-    ElementSource,
-    FunctionField,
-    GlobalSource,
-    MethodFunction,
-    ObjectSource,
-    PackedSource,
-    Positional,
-    RereadItem,
-    Source,
-    TupleItem,
-    TypeSource,
-    is_argument,
 )
 from tracejit.runtime.call.stores import store_value
 from tracejit.runtime.entries.answers import BAIL, MISS
@@ -74,11 +47,7 @@ from tracejit.runtime.entries.answers import BAIL, MISS
 __all__ = ["Memory", "PythonEntry"]
 
 
-_NOTHING: Any = object()
-
 _WORD = 8
-_SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
-_NUMBERS = _SCALAR_TYPES | {float, complex}
 _I64 = range(-(2**63), 2**63)
 _PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {
@@ -112,17 +81,17 @@ class PythonEntry:
             _require(len(args) == spec.nargs and tuple(kwargs) == spec.keywords)
             args += tuple(kwargs.values())
             sizes: dict[str, int] = {}
-            for source, leaf in spec.leaves:
-                if is_argument(source):
-                    _check(_Place(args).get(source), leaf, sizes)
+            for path, leaf in spec.leaves:
+                if is_argument(path):
+                    _check(path, leaf, _Objects(_Call(args)), sizes)
             sizes.clear()
-            place = _Place(args, self._reread())
+            found = _Objects(_Call(args, self._reread()))
             objects = []
-            for (source, leaf), slot in zip(spec.leaves, spec.leaf_slots, strict=False):
-                objects.append(place.get(source))
-                value = _check(objects[-1], leaf, sizes)
+            for (path, leaf), slot in zip(spec.leaves, spec.leaf_slots, strict=False):
+                objects.append(found.get(path))
+                value = _check(path, leaf, found, sizes)
                 memory[_WORD * slot : _WORD * slot + len(value)] = value
-            _require(len({id(place.get(s)) for s in spec.distinct}) == len(spec.distinct))
+            _require(len({id(found[path]) for path in spec.distinct}) == len(spec.distinct))
             arrays = [
                 (x, leaf.writeable)
                 for x, (_, leaf) in zip(objects, spec.leaves, strict=True)
@@ -147,7 +116,10 @@ class PythonEntry:
         return self._run(memory, objects, shapes, sizes)
 
     def _reread(self) -> tuple[Any, ...]:
-        values = () if self.spec.reread is None else _try(self.spec.reread)
+        try:
+            values = () if self.spec.reread is None else self.spec.reread()
+        except Exception:
+            raise _Miss from None
         if values is None:
             raise _Miss
         return tuple(values)
@@ -207,75 +179,49 @@ class PythonEntry:
         return made[0]
 
 
-class _Place:
-    """Objects of one call, each attribute read once."""
+class _Call(NamedTuple):
+    """What the paths of an entry begin at."""
 
-    def __init__(self, args: Sequence[Any], values: Sequence[Any] = ()) -> None:
-        self._args, self._values = args, values
-        self._attributes: dict[Source, Any] = {}
-        self._packed: dict[Source, Any] = {}
-
-    def get(self, source: Source) -> Any:
-        """What a source holds now; `_NOTHING` for a key that is not there."""
-        match source:
-            case Positional(index):
-                return self._args[index]
-            case RereadItem(index):
-                return self._values[index]
-            case GlobalSource(namespace, key):
-                return namespace.get(key, _NOTHING)
-            case CellSource(cell):
-                return _try(lambda: cell.cell_contents)
-            case CellContents(inner):
-                held = self.get(inner)
-                return _try(lambda: held.cell_contents)
-            case ObjectSource(watched):
-                return _present(watched.get())
-            case FunctionField(function, name):
-                return _present(getattr(self.get(function), f"__{name}__"))
-            case TupleItem(items, index):
-                found = self.get(items)
-                _require(len(found) >= -index)
-                return found[index]
-            case DictItem(items, key):
-                return self.get(items).get(key, _NOTHING)
-            case ClassField(cls, name):
-                return getattr(self.get(cls), f"__{name}__")
-            case MethodFunction(method):
-                return self.get(method).__func__
-            case TypeSource(parent):
-                return type(self.get(parent))
-            case ElementSource(parent, index):
-                container = self.get(parent)
-                if type(container) is dict:
-                    container = [*container.values()]
-                return container[index]
-            case PackedSource(parent, form, column):
-                if source not in self._packed:
-                    self._packed[source] = _present(columns_of(self.get(parent), form))[column]
-                return self._packed[source]
-            case AttributeSource(parent, name):
-                if source not in self._attributes:
-                    obj = self.get(parent)
-                    self._attributes[source] = _try(lambda: getattr(obj, name))
-                return self._attributes[source]
+    given: Sequence[Any]
+    values: Sequence[Any] = ()
 
 
-def _try(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except Exception:
-        raise _Miss from None
+class _Objects:
+    """Objects of one call by their paths. What may run code of the program is read once."""
+
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+        self._known: dict[Any, Any] = {}
+
+    def __getitem__(self, path: Path) -> Any:
+        """What is at a path now. Raises _Miss where nothing is."""
+        found = self.get(path)
+        _require(found is not MISSING)
+        return found
+
+    def get(self, path: Path) -> Any:
+        """What is at a path now, `MISSING` where that can be noted. Raises _Miss."""
+        key = (path.parent, path.column) if isinstance(path, Packed) else path
+        if key in self._known:
+            return self._known[key]
+        parent: Any = self._call if path.parent is None else self[path.parent]
+        try:
+            found = path.read(parent)
+        except path.absence:
+            found = MISSING
+        except Exception:
+            raise _Miss from None
+        if path.runs_program or isinstance(path, Packed):
+            self._known[key] = found
+        return found
 
 
-def _present(obj: Any) -> Any:
-    _require(obj is not None)
-    return obj
-
-
-def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
+def _check(path: Path, leaf: Leaf, found: _Objects, sizes: dict[str, int]) -> bytes:
     """The bytes of the leaf's in-slots. Raises _Miss."""
-    _require((obj is _NOTHING) == isinstance(leaf, AbsentLeaf))
+    if isinstance(leaf, Guard):
+        _require(leaf.holds(found.get(path), found))
+        return b""
+    obj = found[path]
     match leaf:
         case ArrayLeaf():
             return _check_array(obj, leaf, sizes)
@@ -299,37 +245,9 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
             _require(type(obj) is complex)
             return struct.pack("=dd", obj.real, obj.imag)
         case AddressLeaf():
-            return struct.pack("=Q", id(obj))
-        case StaticLeaf(value):
-            _require(_same(obj, value))
-        case SequenceLeaf(cls, size):
-            _require(type(obj) is cls and len(obj) == size)
-        case DictLeaf(keys, ordered):
-            _require(type(obj) is dict and len(obj) == len(keys))
-            _require(all(map(_same, obj, keys)) if ordered else obj.keys() == set(keys))
-        case OwnLeaf(cls, names, _, lacks):
-            _require(type(obj) is cls.get() and own_fit(obj, names, lacks))
-        case InstanceLeaf(cls):
-            _require(type(obj) is cls.get())
-        case WatchedLeaf(watched):
-            _require(obj is watched.get())
-    return b""
-
-
-def _same(obj: Any, value: Any) -> bool:
-    if obj is value:
-        return True
-    if type(obj) is not type(value) or type(value) in _NUMBERS and value != value:
-        return False
-    if type(value) is float:
-        return struct.pack("=d", obj) == struct.pack("=d", value)
-    if type(value) is complex:
-        return struct.pack("=dd", obj.real, obj.imag) == struct.pack("=dd", value.real, value.imag)
-    if isinstance(value, np.generic) and type(value) in _SCALAR_TYPES:
-        return bool(obj.tobytes() == value.tobytes())
-    if type(value) is tuple:
-        return len(obj) == len(value) and all(map(_same, obj, value))
-    return type(value) in (int, str) and bool(obj == value)
+            # What the path of an address reads is the address.
+            return struct.pack("=Q", obj if isinstance(path, Address) else id(obj))
+    raise AssertionError(leaf)
 
 
 def _check_array(obj: Any, leaf: ArrayLeaf, sizes: dict[str, int]) -> bytes:

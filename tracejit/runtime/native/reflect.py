@@ -65,6 +65,7 @@ class Layout:
     class_dict: int
     class_mro: int
     method_function: int
+    method_self: int
     #: Where a class has the number that changes with it and its bases; 0 where that is not found.
     class_version: int
     #: Where the state of a thread has what profiles and traces it; 0: not found.
@@ -301,11 +302,13 @@ def _class_fields() -> dict[str, int]:
     if type(namespace) is not dict or namespace.keys() != Probe.__dict__.keys():
         raise LayoutError("the namespace of a class is elsewhere")
     method = Probe().method
+    owner = getattr(method, "__self__")  # noqa: B009
     function = getattr(method, "__func__")  # noqa: B009 - stubs call a method a plain callable
     return {
         "class_dict": _offset("the dict of a class", Probe, _pointer(id(namespace))),
         "class_mro": _offset("the bases of a class", Probe, _pointer(id(Probe.__mro__))),
         "method_function": _offset("the function of a method", method, _pointer(id(function))),
+        "method_self": _offset("the object of a method", method, _pointer(id(owner))),
     }
 
 
