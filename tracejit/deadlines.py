@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tracejit.errors import TraceError
+from tracejit.errors import TraceError, Where
 
-__all__ = ["budgeted", "deadline", "limited", "require", "require_lines"]
+__all__ = ["OverBudget", "budgeted", "deadline", "limited", "require", "require_lines"]
 
 #: Seconds of the processor that the trace of one call may take, and the fewest that it is given.
 _MOST, _LEAST = 6.0, 0.1
@@ -23,6 +23,13 @@ _MOST, _LEAST = 6.0, 0.1
 _LINE_SECONDS, _LINE_BYTES = 5e-4, 16_384
 #: How many times `require` is called before it looks.
 _CALLS = 256
+
+
+class OverBudget(TraceError):
+    """A compile has taken what it may take here and now; elsewhere it may do."""
+
+    def __init__(self, detail: str, where: Where | None = None) -> None:
+        super().__init__("TJ032", detail, where)
 
 
 class _Limit(threading.local):
@@ -42,15 +49,15 @@ class _Budget:
         self.calls = 0
 
     def require(self, lines: float = 0) -> None:
-        """Raises TraceError where it is spent, or LLVM would spend it on so many lines."""
+        """Raises OverBudget where it is spent, or LLVM would spend it on so many lines."""
         seconds = time.thread_time() - self._start + lines * _LINE_SECONDS
         if seconds > self._seconds:
             what = f"compiles of more than {self._seconds:g} s, the limit"
-            raise TraceError("TJ032", f"{what} that TRACEJIT_COMPILE_SECONDS sets")
+            raise OverBudget(f"{what} that TRACEJIT_COMPILE_SECONDS sets")
         # What other threads take meanwhile is counted, too: nobody knows whose it is.
         if _resident() - self._memory + lines * _LINE_BYTES > self._megabytes * 2**20:
             what = f"compiles of more than {self._megabytes:g} MB, the limit"
-            raise TraceError("TJ032", f"{what} that TRACEJIT_COMPILE_MEMORY sets")
+            raise OverBudget(f"{what} that TRACEJIT_COMPILE_MEMORY sets")
 
 
 def deadline() -> float:

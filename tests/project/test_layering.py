@@ -104,10 +104,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "tree": ("frontend.python.tree_paths", "frontend.python.trees"),
     },
     "a function that is decorated and not called needs no compiler": {
+        "runtime.cache.recall": ("runtime.cache.verdicts",),
         "runtime.jitted": ("runtime.cache.recall", "runtime.compile.facilities"),
+        "runtime.report.fallbacks": ("frontend.tracing.trace",),
+        "runtime.report.lines": ("ir.types",),
         "runtime.dispatch": (
             "runtime.compile.publish",
             "runtime.compile.specialize",
+            "runtime.compile.verdict",
             "runtime.parts.functions",
             "runtime.parts.root",
         ),

@@ -8,6 +8,7 @@ eagerly.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,20 +18,27 @@ import numpy as np
 from tracejit import config
 from tracejit.deadlines import budgeted
 from tracejit.errors import FallbackError, GivenTwice, TraceError
-from tracejit.frontend.capture.captured import Call, Learned
+from tracejit.frontend.capture.captured import Call, Learned, is_lasting
 from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock, once
 from tracejit.runtime import native
-from tracejit.runtime.cache.recall import recall, recalled_compiles
-from tracejit.runtime.cache.record import record
+from tracejit.runtime.cache.guard import never_fails
+from tracejit.runtime.cache.recall import (
+    cached,
+    is_off,
+    recall,
+    recalled_compiles,
+    verdict_on,
+)
+from tracejit.runtime.cache.record import record, record_verdict
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.jitted import Jitted, is_traced, name_of
 from tracejit.runtime.nesting import EagerRuns
-from tracejit.runtime.parts.effort import Allowance
+from tracejit.runtime.parts.effort import Allowance, now
 from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.refusing import CODE
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
@@ -95,7 +103,11 @@ class State:
         self.report.variants += recalled_compiles(jitted)
         how = "eagerly" if device is None else "on the host"
         quiet, strict = part is not None and device is None, jitted._options.strict
-        self.fallbacks = Fallbacks(function, self.report, strict, quiet, how)
+        self.fallbacks = jitted._given_fallbacks
+        if self.fallbacks is None:
+            self.fallbacks = Fallbacks(function, self.report, strict, quiet, how)
+        #: What a compile has found that is to be kept once the call has ended well.
+        self.verdict: Any = None
         if jitted._refused is not None:
             self.fallbacks.add(self.fallbacks.of(TraceError(CODE, jitted._refused)))
         #: The same function for devices, by their names.
@@ -196,13 +208,23 @@ def _answer(self: Any, args: Any, kwargs: Any) -> Any:
                 self._plain_calls.answered(args, kwargs)
                 return result
             function = _parts(self).run(args)
+            verdict, start = _taken(self), now()
             try:
                 with self._eager_runs:
-                    return self._allowance.run(function, *args, **kwargs)
+                    result = self._allowance.run(function, *args, **kwargs)
+                if verdict is not None:
+                    record_verdict(self, verdict, now() - start)
+                return result
             finally:
                 self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
         return function(*args, **kwargs)
+
+
+def _taken(self: Any) -> Any:
+    """What a compile has found that is to be kept; None from then on."""
+    verdict, self._verdict = self._verdict, None
+    return verdict
 
 
 @once
@@ -265,14 +287,13 @@ def _compiled(
     tries: int = _TRIES,
     apart: bool = False,
     joined: bool = False,
-    earlier: tuple[list[int], TraceError] | None = None,
+    earlier: tuple[list[int], TraceError, Any] | None = None,
 ) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
     Lists of numbers are arrays, if they are long and not to be taken `apart`, and lists of arrays
-    if they are to be `joined`; an `earlier` attempt has recorded so much, and ended so. Raises
-    TraceError
-    where the arguments cannot be traced at all.
+    if they are to be `joined`; an `earlier` attempt has recorded so much, and ended so, which is
+    this verdict. Raises TraceError where the arguments cannot be traced at all.
     """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
@@ -322,6 +343,12 @@ def _compiled(
             result = _past_the_gate(self, *given)
             if result is not native.MISS:
                 return left(self, *given) if result is native.BAIL else result
+        verdict = verdict_on(self, *given)
+        if verdict is not None:
+            structure.eager = self._fallbacks.add(verdict.fallback)
+            _parts(self).root.guilty.update(verdict.guilty)
+            self._fallbacks.tell(structure.eager)
+            return native.MISS
         if config.background() and not structure.foreground and not self._fallbacks.is_strict:
             from tracejit.runtime import background
 
@@ -344,13 +371,21 @@ def _compiled(
         structure.apart = error is not None and not apart and 0 < tree.packed <= _TAKEN_APART
         if structure.joined or structure.apart:
             if earlier is None and isinstance(error, TraceError):
-                earlier = structure.spent, error
+                fallback = self._fallbacks.of(error)
+                found = _verdict(self, structure, tree, form, given, error, fallback)
+                earlier = structure.spent, error, found
             again = (apart, True) if structure.joined else (True, joined)
             return _compiled(self, *given, tries, *again, earlier)
         if isinstance(error, TraceError):
             told = error if earlier is None or error.code != "TJ032" else earlier[1]
             structure.eager = self._fallbacks.failed(told)
             _parts(self).failed(self._fallbacks.of(error), error)
+            before = None if earlier is None else earlier[2]
+            if before is not None or not (apart or joined):
+                fallback = structure.eager
+                self._verdict = _verdict(
+                    self, structure, tree, form, given, error, fallback, before
+                )
         elif error is not None:
             suspect = self._fallbacks.fault(error)
         if variant is not None:
@@ -383,8 +418,36 @@ def _compiled(
         return left(self, args, kwargs)
     if result is native.MISS:
         assert structure.eager is not None
+        if self._fallbacks.is_strict and (verdict := _taken(self)) is not None:
+            record_verdict(self, verdict, math.inf)
         self._fallbacks.tell(structure.eager)
     return result
+
+
+@never_fails(lambda: None)
+def _verdict(
+    self: Any,
+    structure: _Structure,
+    tree: Any,
+    form: Form,
+    given: Any,
+    error: TraceError,
+    fallback: Fallback,
+    before: Any = None,
+) -> Any:
+    """What other processes may rely on of a compile that has ended in an error, or None.
+
+    The verdict `before` is on the same call, whose lists were taken otherwise.
+    """
+    from tracejit.runtime.compile.verdict import verdict_of
+
+    attempts, self._learned.attempts = self._learned.attempts, []
+    if structure.variants or self._few != FEW or not self._learned.was_new:
+        return None  # What this process has learned from earlier calls is nothing that others know.
+    if is_off() or cached(self).key is None or not is_lasting(error):
+        return None
+    guilty, places = _parts(self).root.guilty, self._binder.places(form)
+    return verdict_of(attempts, fallback, guilty, tree, form, places, given, before)
 
 
 def _compile_for(
@@ -553,6 +616,7 @@ def _new_variant(
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
+        self._learned.begin()
         compiling = self._allowance.compiling(self._eager_runs.is_inside())
         with holding(self._lock), budget, _parts(self).compiling(), compiling as ended:
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
@@ -561,6 +625,7 @@ def _new_variant(
         raise  # Other calls of this kind may be compiled.
     except Exception as e:
         return None, e
+    self._learned.attempts = []
     structure.variants.append(variant)
     self._report.variants.append(compiled)
     ranks = rank_key(call.leaves)

@@ -19,6 +19,7 @@ from tracejit import config
 from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
 from tracejit.originals import hold, import_compiler
+from tracejit.runtime.entries.answers import MISS
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.options import Options
 from tracejit.runtime.refusing import reason_here, run_plainly
@@ -113,6 +114,7 @@ class Jitted(JitBase):
         "_copying",
         "_device",
         "_function",
+        "_given_fallbacks",
         "_given_report",
         "_options",
         "_part",
@@ -139,6 +141,8 @@ class Jitted(JitBase):
         #: Where its programs run: on the host, or on this device.
         self._device = device
         self._given_report = report
+        #: What has told of eager runs before there was a dispatcher.
+        self._given_fallbacks: Any = None
         self._state: Any = None
         #: Why the last call that was not to be compiled where it was made has run as plain Python.
         self._refused: str | None = None
@@ -201,6 +205,7 @@ class Jitted(JitBase):
     _plain_calls = _prepared("plain_calls")
     _report = _prepared("report")
     _structures = _prepared("structures")
+    _verdict = _prepared("verdict")
 
     __code__ = _of_function("__code__")
     __defaults__ = _of_function("__defaults__")
@@ -404,12 +409,24 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if why is not None:
             return run_plainly(self, why, args, kwargs)
         # The dispatcher looks for files itself, before it compiles.
-        if self._state is None and _recall()(self, args, kwargs):
-            return self(*args, **kwargs)
+        if self._state is None:
+            result = _as_found(self, args, kwargs)
+            if result is not MISS:
+                return result
+            if _recall()(self, args, kwargs):
+                return self(*args, **kwargs)
         return _dispatch().answer(self, args, kwargs)
     except BaseException as e:
         _shorten(e)
         raise
+
+
+def _as_found(self: Any, args: Any, kwargs: Any) -> Any:
+    """What a call gives that runs eagerly, as an earlier process has found; MISS for any other."""
+    known = self._cached
+    if known is None or known.verdicts is None or is_traced() or not known.is_current():
+        return MISS
+    return known.verdicts.answer(args, kwargs)
 
 
 def _shorten(e: BaseException) -> None:

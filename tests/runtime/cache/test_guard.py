@@ -42,7 +42,7 @@ PLACES: list[tuple[Any, str]] = [
     (recall, "load"),
     (recall, "refresh"),
     (recall, "restored"),
-    (record, "_described"),
+    (record, "_linked"),
     (record, "_path"),
     (record, "cached"),
     (record, "call_kind"),
@@ -98,7 +98,7 @@ def test_whatever_fails_is_a_miss(
 
 
 @pytest.mark.cache_failure("the cache is made to fail")
-@pytest.mark.parametrize("where", [(recall, "_records"), (record, "_described")], ids=["in", "out"])
+@pytest.mark.parametrize("where", [(recall, "_records"), (record, "_linked")], ids=["in", "out"])
 def test_failures_are_told(
     where: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:

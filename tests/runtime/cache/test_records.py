@@ -28,7 +28,7 @@ from tracejit.link.addresses import Address, Recipe, address_of
 from tracejit.link.places import Word
 from tracejit.runtime.cache import files, record
 from tracejit.runtime.cache.records import CLASSES, ENTRY_SCHEMA, FORM, is_valid, restored, to_plain
-from tracejit.runtime.report.report import Compile, Line
+from tracejit.runtime.report.report import Compile, Fallback, Line
 
 WHERE = Where("f.py", 3, "f", 4, 9, "cpu")
 N = symbol("n")
@@ -53,6 +53,7 @@ OBJECTS = {
         BUFFERS, False,
     ),
     "Copy": Copy("an array", WHERE),
+    "Fallback": Fallback("TJ002", "why", WHERE, "f64[3]"),
     "Line": Line(WHERE, "host", "why"),
     "Poly": 8 * N + 1,
     "StackUse": StackUse("s", (24, 8 * N)),

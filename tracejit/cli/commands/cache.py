@@ -56,8 +56,9 @@ def _list(options: argparse.Namespace) -> int:
     print(inspect.state())
     for file in found:
         what = f"{file.label}({file.signature})" if file.label else "shared by programs"
+        eager = f" runs eagerly: {file.eager}" if file.eager else ""
         old = "" if file.current else ", of another environment"
-        print(f"{file.size / 1024:8.1f} kB  {_ago(file.age):>6}  {what}{old}")
+        print(f"{file.size / 1024:8.1f} kB  {_ago(file.age):>6}  {what}{eager}{old}")
     return 0
 
 

@@ -4,10 +4,12 @@ trace holds for what is there then."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from types import CodeType
 from typing import Any, NamedTuple
 
+from tracejit.deadlines import OverBudget
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.guards import Absent, Distinct, Equal, Guard, Size
 from tracejit.frontend.capture.paths import MISSING, Argument, Leaf, Path
@@ -15,12 +17,14 @@ from tracejit.frontend.tracing.trace import user_line
 from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
+    "Attempt",
     "Call",
     "Captured",
     "Learned",
     "ListIsRead",
     "Source",
     "Step",
+    "is_lasting",
     "is_number_by_value",
 ]
 
@@ -41,6 +45,31 @@ class Floats:
         if type(value) not in (float, complex) or label in self.constant:
             return False
         return repr(self.values.setdefault(label, value)) != repr(value)
+
+
+class Attempt(NamedTuple):
+    """One trace of a call: what it has read, what it has assumed of the leaves, and whether it ends
+    in the same way wherever it reads the same."""
+
+    capture: Any
+    specialization: Any
+    is_lasting: bool
+
+
+#: What a trace ends in that depends on more than what it has read: source files, earlier calls, the
+#: context of the call, devices.
+_PASSING = ("TJ007", "TJ012", "TJ013", "TJ014", "TJ019", "TJ033", "TJ035", "TJ036")
+
+
+def is_lasting(e: BaseException | None) -> bool:
+    """Returns True if a trace that reads the same ends in this error again, in any process."""
+    if e is not None and (not isinstance(e, TraceError) or e.code in _PASSING):
+        return False
+    while e is not None:
+        if isinstance(e, (OverBudget, RecursionError, MemoryError, OSError)):
+            return False
+        e = e.__context__
+    return True
 
 
 @dataclass
@@ -73,6 +102,28 @@ class Learned:
     capture: Any = None
     #: Gives an array of the host like one of a device; None for anything else.
     like_of_device: Callable[[Any], Any] | None = None
+    #: The traces of the compile that goes on or has ended last; whether it has begun with nothing
+    #: learned.
+    attempts: list[Attempt] = field(default_factory=list)
+    was_new: bool = False
+
+    def begin(self) -> None:
+        """Begin a compile."""
+        self.attempts = []
+        known = self.varying, self.elsewhere, self.read_lists, self.recursive, self.inlined
+        self.was_new = not (any(known) or self.tables or self.apart or self.joined)
+
+    @contextmanager
+    def attempt(self, known: Learned, specialization: Any) -> Iterator[None]:
+        """Note a trace with what is `known`."""
+        known.capture, error = None, None
+        try:
+            yield
+        except BaseException as e:
+            error = e
+            raise
+        finally:
+            self.attempts.append(Attempt(known.capture, specialization, is_lasting(error)))
 
 
 class ListIsRead(TraceError):

@@ -23,6 +23,7 @@ def imported(
     if level:
         module = importlib.util.resolve_name("." * level + module, namespace.get("__package__"))
     if module not in sys.modules:
+        interpreter.capture.bind_absent(sys.modules, module)
         raise TraceError("TJ008", f"the first import of {module}", user_line())
     found = interpreter.capture.global_value(sys.modules, module)
     if name is None:

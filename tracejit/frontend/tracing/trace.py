@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
-from tracejit.deadlines import deadline, require
+from tracejit.deadlines import OverBudget, deadline, require
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.fixpoints import Fixpoints
@@ -256,7 +256,7 @@ class Trace:
         """Raises TraceError where the trace takes longer than a compile is worth."""
         require()
         if time.thread_time() > self.deadline:
-            raise TraceError("TJ032", "traces that take longer than compiles may", user_line())
+            raise OverBudget("traces that take longer than compiles may", user_line())
 
     def known(self, predicate: Value) -> bool | None:
         """What a branch around this trace says of a predicate; None where nothing is known."""

@@ -155,10 +155,10 @@ class Describer:
         module = sys.modules.get(name) if isinstance(name, str) else None
         if module is not None and vars(module) is x:
             return ("namespace", name)
-        for name, module in list(sys.modules.items()):
-            for key, held in list(vars(module).items()) if is_versioned(name) else ():
+        for other, module in list(sys.modules.items()):
+            for key, held in list(vars(module).items()) if is_versioned(other) else ():
                 if held is x:
-                    return ("dict", name, key)
+                    return ("dict", other, key)
         raise Undescribed(f"the globals of {name}")
 
     def _of_roots(self, x: Any) -> Description | None:

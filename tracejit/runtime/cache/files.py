@@ -2,6 +2,7 @@
 
     <layer>/cpython-311-<digest>/environment/description      what the folder is for: marks it
                                 /<function>-<digest>/<digests>.entry
+                                                    /<digests>.eager
                                 /libraries/<digest>.library
 
 A file is `MAGIC`, a digest of where it lies in the cache and of what follows, and a record as
@@ -31,6 +32,7 @@ __all__ = [
     "DESCRIPTION",
     "ENTRY",
     "LIBRARY",
+    "VERDICT",
     "File",
     "is_damaged",
     "own_files",
@@ -40,8 +42,9 @@ __all__ = [
     "write",
 ]
 
-#: The endings of files: an entry of a function, and a library that programs share.
-ENTRY, LIBRARY = ".entry", ".library"
+#: The endings of files: an entry of a function, what says that calls of one run eagerly, and a
+#: library that programs share.
+ENTRY, VERDICT, LIBRARY = ".entry", ".eager", ".library"
 #: The file that marks a folder of an environment, and says what that is.
 DESCRIPTION = os.path.join("environment", "description")
 _ENVIRONMENT = re.compile(r"[\w.-]+-[0-9a-f]{16}")
@@ -51,7 +54,7 @@ _NAMES = (
     (re.compile(r"environment"), re.compile(r"description")),
     (
         re.compile(r"[A-Za-z0-9_.-]*-[0-9a-f]{10}"),
-        re.compile(rf"[0-9a-f]{{20}}-[0-9a-f]{{12}}-[0-9a-f]{{12}}\{ENTRY}"),
+        re.compile(rf"[0-9a-f]{{20}}-[0-9a-f]{{12}}-[0-9a-f]{{12}}(\{ENTRY}|\{VERDICT})"),
     ),
 )
 #: How files of this package begin, whatever the form of their records.
@@ -184,7 +187,7 @@ def remove_least_used(directory: str, at_once: bool = False) -> None:
         if unfinished:
             if now - status.st_mtime > _LEFT_OVER:
                 remove(path)
-        elif path.endswith((ENTRY, LIBRARY)):
+        elif path.endswith((ENTRY, VERDICT, LIBRARY)):
             found.append((status.st_mtime, status.st_size, path))
     most, total = bound(), sum(size for _, size, _ in found)
     if total <= most:

@@ -13,10 +13,14 @@ from tracejit.private_files import remove
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.guard import failures
 from tracejit.runtime.cache.recall import Cached, cached, is_off, recall
-from tracejit.runtime.cache.records import ENTRY_SCHEMA
+from tracejit.runtime.cache.records import ENTRY_SCHEMA, VERDICT_SCHEMA, restored
 from tracejit.runtime.cache.settings import bound, layers
 
 __all__ = ["File", "Why", "clear", "entries", "state", "verify", "why"]
+
+#: The endings of files that are for a function, and what is in such files.
+_SCHEMAS = {files.ENTRY: ENTRY_SCHEMA, files.VERDICT: VERDICT_SCHEMA}
+_ENDINGS = (*_SCHEMAS, files.LIBRARY)
 
 
 class File(NamedTuple):
@@ -30,6 +34,8 @@ class File(NamedTuple):
     current: bool
     label: str
     signature: str
+    #: Why calls of this kind run eagerly; empty for a file of machine code.
+    eager: str = ""
 
 
 class Why(NamedTuple):
@@ -57,10 +63,12 @@ def entries() -> list[File]:
     """All files of the cache with what they are for, those used last first."""
     found = []
     for file in _files():
-        is_entry = file.path.endswith(files.ENTRY)
-        record = files.read(file.path, ENTRY_SCHEMA) if is_entry else None
+        schema = _SCHEMAS.get(os.path.splitext(file.path)[1])
+        record = None if schema is None else files.read(file.path, schema)
         if record is not None:
             file = file._replace(label=record["label"], signature=record["signature"])
+            if schema is VERDICT_SCHEMA:
+                file = file._replace(eager=str(restored(record["fallback"])))
         found.append(file)
     return sorted(found, key=lambda file: file.age)
 
@@ -69,7 +77,7 @@ def _files() -> Iterator[File]:
     now, own = time.time(), environment.folder()
     for layer in layers().read:
         for path, status, unfinished in files.own_files(layer):
-            if not unfinished and path.endswith((files.ENTRY, files.LIBRARY)):
+            if not unfinished and path.endswith(_ENDINGS):
                 current = os.path.relpath(path, layer).partition(os.sep)[0] == own
                 yield File(path, status.st_size, now - status.st_mtime, current, "", "")
 
@@ -88,7 +96,7 @@ def clear() -> int:
         with suppress(FileNotFoundError):
             os.unlink(path)
     files.remove_empty_folders({os.path.dirname(path) for path in found})
-    return sum(path.endswith((files.ENTRY, files.LIBRARY)) for path in found)
+    return sum(path.endswith(_ENDINGS) for path in found)
 
 
 def verify() -> tuple[int, list[str]]:
@@ -119,7 +127,9 @@ def why(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Why:
         before = len(known.files)
         compiled(*args, **kwargs)
         if len(known.files) == before and not known.unwritten:
-            return Why(True, [f"answered by {name}" for name in sorted(known.files)])
+            lines = [f"answered by {name}" for name in sorted(known.files)]
+            lines += [f"runs eagerly: {f}" for f in compiled.report().fallbacks[:1]]
+            return Why(True, lines)
     else:
         compiled(*args, **kwargs)
     lines = ["compiled anew", *reasons, *failures]

@@ -25,7 +25,7 @@ from tracejit.runtime.cache.finder import Finder
 from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.keys import Key, NotCached, call_kind, key_of
 from tracejit.runtime.cache.libraries import keep_libraries
-from tracejit.runtime.cache.records import ENTRY_SCHEMA, restored
+from tracejit.runtime.cache.records import ENTRY_SCHEMA, VERDICT_SCHEMA, restored
 from tracejit.runtime.cache.settings import is_wanted, layers
 from tracejit.runtime.entries.chain import append_entry
 
@@ -37,12 +37,15 @@ __all__ = [
     "recall",
     "recalled_compiles",
     "seen",
+    "verdict_on",
 ]
 
 _LOCK = long_lock()
 _ABSENT = object()
 #: Records of one kind of call that are looked at, the newest ones.
 _MOST = 48
+#: The same of verdicts.
+_MOST_VERDICTS = 8
 
 
 class Cached:
@@ -57,6 +60,8 @@ class Cached:
         #: The files of what answers calls here, and of those that were loaded the reports.
         self.files: set[str] = set()
         self.compiles: list[Any] = []
+        #: What says of calls that they run eagerly, if there is any.
+        self.verdicts: Any = None
         #: The threads that were told of so many files.
         self.told: set[tuple[int, int]] = set()
         #: Gives arguments like those of the newest kind of call that files answer.
@@ -123,7 +128,10 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
             return before > 0 and is_new
         known.kinds.add(kind)
         keep_libraries()
-        for path in _records(known.key, kind):
+        for path in (
+            *_records(known.key, kind)[-_MOST:],
+            *_records(known.key, kind, files.VERDICT)[-_MOST_VERDICTS:],
+        ):
             if os.path.basename(path) not in known.files:
                 _recalled(jitted, known, path)
         # What was imported meanwhile may have added names to modules.
@@ -135,7 +143,7 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
         return True
 
 
-def _records(key: Key, kind: str = "") -> list[str]:
+def _records(key: Key, kind: str = "", ending: str = files.ENTRY) -> list[str]:
     """The files for calls of a kind, or of all kinds, the oldest first."""
     found: list[tuple[float, str]] = []
     start = f"{key.prefix}-{kind}"
@@ -146,14 +154,14 @@ def _records(key: Key, kind: str = "") -> list[str]:
         except OSError:
             continue
         for name in names:
-            if name.startswith(start) and name.endswith(files.ENTRY):
+            if name.startswith(start) and name.endswith(ending):
                 path = os.path.join(folder, name)
                 try:
                     found.append((os.lstat(path).st_mtime, path))
                 except OSError:
                     continue  # removed meanwhile
     newest = {os.path.basename(path): (when, path) for when, path in sorted(found)}
-    return [path for _, path in sorted(newest.values())[-_MOST:]]
+    return [path for _, path in sorted(newest.values())]
 
 
 @never_fails(list[tuple[Any, Any]])
@@ -175,26 +183,46 @@ def floats_seen(jitted: Any) -> list[tuple[str, Any]]:
 
 
 def _read(key: Key) -> Iterator[dict[str, Any]]:
-    records = (files.read(path, ENTRY_SCHEMA) for path in _records(key))
+    records = (files.read(path, ENTRY_SCHEMA) for path in _records(key)[-_MOST:])
     return (record for record in records if record is not None)
 
 
 def _recalled(jitted: Any, known: Cached, path: str) -> None:
+    is_verdict = path.endswith(files.VERDICT)
     try:
-        record = files.read(path, ENTRY_SCHEMA)
+        record = files.read(path, VERDICT_SCHEMA if is_verdict else ENTRY_SCHEMA)
         if record is None:
             known.refused[path] = "the file is damaged"
             return
         library = _linked(jitted, known, record)
-        append_entry(jitted, library, record["entry"], None)
+        if is_verdict:
+            _add_verdict(jitted, known, library, record)
+        else:
+            append_entry(jitted, library, record["entry"], None)
     except Exception as e:
         known.refused[path] = str(e)
         return
     known.files.add(os.path.basename(path))
     known.refused.pop(path, None)
+    if is_verdict:
+        return
     known.compiles.append(record["compile"])
     if jitted._state is not None:
         jitted._report.variants.extend(recalled_compiles(jitted))
+
+
+def _add_verdict(jitted: Any, known: Cached, library: Loaded, record: dict[str, Any]) -> None:
+    from tracejit.runtime.cache.verdicts import Verdicts
+
+    known.verdicts = known.verdicts or Verdicts(jitted)
+    known.verdicts.add(library, record)
+
+
+@never_fails(lambda: None)
+def verdict_on(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What files say of a call that runs eagerly, a `Verdict`; None where they say nothing."""
+    known = cached(jitted)
+    return None if known.verdicts is None else known.verdicts.find(args, kwargs)
 
 
 def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tracejit.frontend.capture.guards import Equal, Fields, OwnNames, Same
@@ -26,7 +26,7 @@ from tracejit.runtime.cache.records import to_plain
 from tracejit.runtime.cache.settings import layers
 from tracejit.runtime.call.entry_spec import EntrySpec
 
-__all__ = ["record"]
+__all__ = ["record", "record_verdict"]
 
 #: Packages whose versions are no part of the environment: they are asked where they are used.
 _PACKAGES = ("scipy",)
@@ -46,69 +46,109 @@ def record(
         return
     traced = variant.traced
     made_of, variant.library.made_of = variant.library.made_of, None
+
+    def described(key: Key) -> dict[str, Any]:
+        if variant.call_spec is None:
+            raise Undescribed("such a call has no entry of machine code")
+        describer = Describer(key.roots, jitted)
+        return {
+            **_linked(describer, made_of, variant.call_spec, traced.bindings, traced.library_names),
+            "ranks": ranks,
+            "sizes": list(sizes),
+            "floats": {} if traced.capture is None else traced.capture.floats(),
+            "compile": _plain_report(compiled),
+            "signature": compiled.signature,
+        }
+
+    _write(jitted, described, compiled.signature, call_kind(*given), files.ENTRY)
+
+
+@never_fails(lambda: None)
+def record_verdict(jitted: Any, verdict: Any, seconds: float) -> None:
+    """Write why calls run eagerly that an entry without a program accepts, if that can be told to
+    others. A plain run of such a call has taken so many seconds.
+    """
+
+    def described(key: Key) -> dict[str, Any]:
+        describer = Describer(key.roots, jitted)
+        # Machine code is only made where it can be written.
+        for name, address in verdict.symbols.items():
+            describer.address(name, address)
+        made_of = verdict.compiled().made_of
+        return {
+            **_linked(describer, made_of, verdict.spec, verdict.bindings, verdict.names),
+            "fallback": to_plain(verdict.fallback),
+            "guilty": sorted(verdict.guilty),
+            "seconds": seconds,
+            "signature": verdict.signature,
+        }
+
+    _write(jitted, described, verdict.signature, verdict.kind, files.VERDICT)
+
+
+def _write(
+    jitted: Any,
+    described: Callable[[Key], dict[str, Any]],
+    signature: str,
+    kind: str,
+    ending: str,
+) -> None:
+    """Write what is described of a function into a file."""
     directory = layers().write
     known = cached(jitted)
     if is_off() or directory is None or known.key is None:
         return
     try:
-        if variant.call_spec is None:
-            raise Undescribed("such a call has no entry of machine code")
-        image, bound = made_of or (None, {})
-        if image is None:
-            raise Undescribed("machine code of LLVM's own linker")
-        written = {
-            **_described(jitted, known.key, image, bound, variant),
-            "ranks": ranks,
-            "sizes": list(sizes),
-            "floats": {} if traced.capture is None else traced.capture.floats(),
-            "compile": _plain_report(compiled),
-            "label": known.key.label,
-            "signature": compiled.signature,
-        }
-        path = _path(directory, known.key, call_kind(*given), written)
+        written = {**described(known.key), "label": known.key.label}
+        path = _path(directory, known.key, kind, written, ending)
         environment.mark(directory)
         files.write(path, written)
     except Undescribed as e:
-        known.unwritten[compiled.signature] = str(e)
+        known.unwritten[signature] = str(e)
         return
     except ValueError:
-        known.unwritten[compiled.signature] = "a constant of a kind of its own"
+        known.unwritten[signature] = "a constant of a kind of its own"
         return
     except OSError as e:
-        known.unwritten[compiled.signature] = f"the system: {e}"
+        known.unwritten[signature] = f"the system: {e}"
         return
     known.files.add(os.path.basename(path))
     files.remove_least_used(directory)
 
 
-def _path(directory: str, key: Key, kind: str, written: dict[str, Any]) -> str:
+def _path(directory: str, key: Key, kind: str, written: dict[str, Any], ending: str) -> str:
     own = digest(repr((written["signature"], written["addresses"], written["constants"])).encode())
-    name = f"{key.prefix}-{kind}-{own[:12]}{files.ENTRY}"
+    name = f"{key.prefix}-{kind}-{own[:12]}{ending}"
     return os.path.join(directory, environment.folder(), key.folder, name)
 
 
-def _described(
-    jitted: Any, key: Key, image: Any, bound: dict[str, int], variant: Any
+def _linked(
+    describer: Describer,
+    made_of: tuple[Any, dict[str, int]] | None,
+    spec: EntrySpec,
+    bindings: Sequence[tuple[dict[str, Any], str, Any]],
+    names: Sequence[tuple[dict[str, Any], str, Any]],
 ) -> dict[str, Any]:
-    describer = Describer(key.roots, jitted)
-    spec: EntrySpec = variant.call_spec
-    traced = variant.traced
+    """An entry's machine code and what it is linked with. Raises Undescribed."""
+    image, bound = made_of or (None, {})
+    if image is None:
+        raise Undescribed("machine code of LLVM's own linker")
     addresses = [describer.address(name, bound[name]) for name in image.imports]
     described = {
         "entry": next(n for n in image.exports if f"{n}.next" in image.exports),
         "image": tuple(image),
         "addresses": addresses,
-        "bindings": [_binding(describer, *b) for b in traced.bindings],
-        "names": [_binding(describer, *b) for b in traced.library_names],
+        "bindings": [_binding(describer, *b) for b in bindings],
+        "names": [_binding(describer, *b) for b in names],
         "places": [
             (describer.object(own.of.get()), own.names, own.places, asked_names(own.of.get()))
             for own in (_own_names(leaf) for _, leaf in spec.leaves)
             if own is not None and own.places is not None
         ],
         "constants": list(_constants(describer, spec)),
-        "versions": _versions(addresses),
     }
-    return {**described, "relations": list(describer.relations())}
+    versions = _versions([*addresses, *described["bindings"], *described["names"]])
+    return {**described, "versions": versions, "relations": list(describer.relations())}
 
 
 def _binding(
@@ -141,8 +181,8 @@ def _constants(describer: Describer, spec: EntrySpec) -> Iterator[tuple[Any, ...
         yield (*place, describer.object(held))
 
 
-def _versions(addresses: Sequence[Description]) -> list[tuple[str, str]]:
-    text = repr([d for d in addresses if d[0] != "bytes"])
+def _versions(described: Sequence[Description]) -> list[tuple[str, str]]:
+    text = repr([d for d in described if d[0] != "bytes"])
     return [(p, sys.modules[p].__version__) for p in _PACKAGES if p in text and p in sys.modules]
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "ENTRY_SCHEMA",
     "FORM",
     "LIBRARY_SCHEMA",
+    "VERDICT_SCHEMA",
     "Schema",
     "is_valid",
     "restored",
@@ -26,9 +27,9 @@ __all__ = [
 Schema: TypeAlias = dict[str, tuple[type, ...]]
 
 #: The version of the form of records and of files. It changes with the schemas below.
-FORM = 3
-#: The records of entries, and of libraries.
-ENTRY_SCHEMA: Schema = {
+FORM = 4
+#: Machine code of an entry, what it is linked with, and what it is for.
+_LINKED: Schema = {
     "entry": (str,),
     "image": (tuple,),
     "addresses": (list,),
@@ -38,12 +39,22 @@ ENTRY_SCHEMA: Schema = {
     "relations": (list,),
     "constants": (list,),
     "versions": (list,),
+    "label": (str,),
+    "signature": (str,),
+}
+#: The records of entries, of verdicts, and of libraries.
+ENTRY_SCHEMA: Schema = {
+    **_LINKED,
     "ranks": (tuple,),
     "sizes": (list,),
     "floats": (dict,),
     "compile": (tuple, NoneType),
-    "label": (str,),
-    "signature": (str,),
+}
+VERDICT_SCHEMA: Schema = {
+    **_LINKED,
+    "fallback": (tuple,),
+    "guilty": (list,),
+    "seconds": (float,),
 }
 LIBRARY_SCHEMA: Schema = {
     "name": (str,),
@@ -65,6 +76,7 @@ CLASSES = {
         + ("worthwhile",),
     ),
     "Copy": ("tracejit.codegen.analysis.buffer_plan", ("what", "where", "repeated")),
+    "Fallback": ("tracejit.runtime.report.report", ("code", "reason", "where", "signature")),
     "Line": ("tracejit.runtime.report.lines", ("where", "kind", "why")),
     "Poly": ("tracejit.ir.polynomials", ("terms",)),
     "StackUse": ("tracejit.codegen.analysis.stack_order", ("name", "records")),

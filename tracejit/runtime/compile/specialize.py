@@ -94,10 +94,11 @@ def _trace(
             )
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
-            traced = trace_call(
-                *(function, chosen, samples, tree, captured, self._options.bounds_check, known),
-                structure.spent,
-            )
+            with learned.attempt(known, chosen):
+                traced = trace_call(
+                    *(function, chosen, samples, tree, captured, self._options.bounds_check, known),
+                    structure.spent,
+                )
             known.capture = None
             _require_joined_are_read(traced, chosen)
         except ListIsRead as e:
@@ -456,5 +457,6 @@ def _traced(self: Any, args: Any, kwargs: Any, choose: Choose | None = None) -> 
         spent: ClassVar[list[int]] = [0, 0]
 
     call = Call(leaves, (bound.args, bound.kwargs))
+    self._learned.begin()
     traced, _ = _trace(self, _Fresh(), History(), call, tree, choose)
     return traced

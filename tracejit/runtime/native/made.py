@@ -354,7 +354,7 @@ class _Path:
         for item, obj in enumerate(self.made):
             if obj is not None:
                 count = taken[item] - 1
-                for _ in range(abs(count)):
+                for _ in range(max(count, -count)):
                     text.call("Py_DecRef" if count < 0 else "Py_IncRef", f"ptr {obj}")
         for k, (container, items) in enumerate(self._containers, first):
             if container.cls is list:

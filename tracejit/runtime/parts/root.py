@@ -29,7 +29,8 @@ class Root:
         self.report, self.make = report, make
         self.home = (getattr(function, "__module__", None) or "").partition(".")[0]
         self.effort = Effort(allowance)
-        self._guilty: set[tuple[str, int]] = set()
+        #: Lines (file, number) that a compile has ended at.
+        self.guilty: set[tuple[str, int]] = set()
         #: id of a function -> its parts, which keep it alive.
         self.callees: dict[int, Any] = {}
 
@@ -42,12 +43,12 @@ class Root:
             tb = tb.tb_next
         if fallback.reason == TOO_LONG:
             # What calls itself is to blame; parts of all else may be short enough.
-            self._guilty.update(line for line in lines if lines.count(line) > 1)
+            self.guilty.update(line for line in lines if lines.count(line) > 1)
             return
-        self._guilty.update(lines)
+        self.guilty.update(lines)
         if fallback.where is not None:
-            self._guilty.add((fallback.where.file, fallback.where.line))
+            self.guilty.add((fallback.where.file, fallback.where.line))
 
     def is_guilty(self, file: str, first: int, last: int | None) -> bool:
         """Whether lines hold one that a compile has ended at."""
-        return any(f == file and first <= n <= (last or first) for f, n in self._guilty)
+        return any(f == file and first <= n <= (last or first) for f, n in self.guilty)

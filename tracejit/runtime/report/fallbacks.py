@@ -14,7 +14,6 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
-from tracejit.frontend.tracing.trace import user_line
 from tracejit.logs import log
 from tracejit.runtime.report.report import Compile, Fallback, Report
 
@@ -137,7 +136,11 @@ class Fallbacks:
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""
-        found = fallback.where or line_in(self._function, None) or user_line()
+        found = fallback.where or line_in(self._function, None)
+        if found is None:
+            from tracejit.frontend.tracing.trace import user_line
+
+            found = user_line()
         return found or Where("<unknown>", 1)
 
     def _namespace(self, file: str) -> dict[str, Any]:

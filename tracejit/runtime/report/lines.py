@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Where
-from tracejit.ir.graph import Graph, Node
-from tracejit.ir.types import ArrayType, dtype_of
 from tracejit.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from tracejit.ir.graph import Graph, Node
 
 __all__ = ["Line", "compiled_lines", "host_lines"]
 
@@ -103,6 +104,8 @@ def _nodes(graph: Graph) -> Iterable[Node]:
 
 def _spelled(node: Node) -> str:
     """An op as a NumPy user would call it, with the dtype that it works on."""
+    from tracejit.ir.types import ArrayType, dtype_of
+
     meaning = getattr(type(node.op).__dict__.get("numpy"), "__name__", "")
     values = [v for v in (*node.inputs, *node.outputs) if isinstance(v.type, ArrayType)]
     dtype = f" of {dtype_of(values[0].type).name}" if values else ""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where, cause
 from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
@@ -16,6 +15,7 @@ from tracejit.runtime.report.lines import Line
 from tracejit.shown import shown
 
 if TYPE_CHECKING:
+    from tracejit.codegen.analysis.memory_use import Buffers
     from tracejit.codegen.device.target import Trips
 
 __all__ = ["Compile", "Fallback", "Line", "Part", "Report"]
