@@ -34,6 +34,7 @@ from tracejit.runtime.cache.recall import (
 )
 from tracejit.runtime.cache.record import record, record_verdict
 from tracejit.runtime.call.binding import Binder, Form
+from tracejit.runtime.call.constants import MOST_VALUES, Constants
 from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.jitted import Jitted, is_traced, name_of
@@ -112,7 +113,7 @@ class State:
             self.fallbacks.add(self.fallbacks.of(TraceError(CODE, jitted._refused)))
         #: The same function for devices, by their names.
         self.devices: dict[str, Any] = {}
-        self.binder = Binder(function)
+        self.binder, self.constants = Binder(function), Constants()
         current = functools.partial(_current, jitted)
         self.eager_runs = EagerRuns(jitted, current)
         self.allowance = Allowance()
@@ -298,8 +299,8 @@ def _compiled(
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
     given = args, kwargs
-    is_left = self._allowance.is_left(self._eager_runs.is_inside)
-    if not (is_left or self._fallbacks.is_strict):
+    strict = self._fallbacks.is_strict
+    if not (self._allowance.is_left(self._eager_runs.is_inside) or strict):
         # Not even looked at: that, too, may take longer than the call.
         late = TraceError("TJ012", "they have taken longer than plain calls do")
         known = self._report.fallbacks or [self._fallbacks.add(self._fallbacks.of(late))]
@@ -319,6 +320,11 @@ def _compiled(
             return _compiled(self, *given, tries, joined=joined)
         if len(self._structures) >= _STRUCTURES:
             raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
+        named = "" if strict else self._constants.too_many(tree, self._signature)
+        if named:
+            many = TraceError("TJ012", f"more than {MOST_VALUES} values of {named}")
+            self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(many)))
+            return native.MISS
         with self._lock:
             structure = self._structures.setdefault(key, _Structure())
         hopeless = self._fallbacks.hopeless

@@ -195,6 +195,7 @@ class Jitted(JitBase):
     _allowance = _prepared("allowance")
     _binder = _prepared("binder")
     _captured = _prepared("captured")
+    _constants = _prepared("constants")
     _devices = _prepared("devices")
     _eager_runs = _prepared("eager_runs")
     _fallbacks = _prepared("fallbacks")

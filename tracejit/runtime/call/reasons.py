@@ -23,7 +23,7 @@ from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, ScalarLeaf
 from tracejit.runtime.call.signature import leaf_key
 
-__all__ = ["reason_for"]
+__all__ = ["reason_for", "walk"]
 
 _SHOWN = 3
 _BY_VALUE = (str, bool, bytes, type(None))
@@ -69,10 +69,10 @@ def reason_for(
 
 def _paths(tree: TreeDef, parameters: list[inspect.Parameter]) -> list[tuple[str, Any]]:
     """(name, node) of each leaf; names are as in Python: `x`, `xs[0]`, `params['w']`, `p.mass`."""
-    return [(name, node) for name, node in _walk(tree, parameters) if node is LEAF]
+    return [(name, node) for name, node in walk(tree, parameters) if node is LEAF]
 
 
-def _walk(tree: TreeDef, parameters: list[inspect.Parameter]) -> Iterable[tuple[str, Any]]:
+def walk(tree: TreeDef, parameters: list[inspect.Parameter]) -> Iterable[tuple[str, Any]]:
     """(name, node) of every argument and all that is in it, in the order of the leaves."""
 
     def inside(name: str, node: Any) -> Iterable[tuple[str, Any]]:
