@@ -310,7 +310,8 @@ def _compiled(
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
     args, kwargs = self._binder.without_unread(args, kwargs)
-    leaves, tree = _flatten()(args, kwargs, None if apart else self._few, joined)
+    reads = self._binder.parts_read(len(args))
+    leaves, tree = _flatten()(args, kwargs, None if apart else self._few, joined, reads)
     key = (tree, tuple([leaf_key(x) for x in leaves]))
     structure = self._structures.get(key)
     if structure is None:
@@ -464,7 +465,8 @@ def _compile_for(
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
     args, kwargs = self._binder.without_unread(args, kwargs)
-    leaves, tree = _flatten()(args, kwargs, None if how[0] else self._few, how[1])
+    reads = self._binder.parts_read(len(args))
+    leaves, tree = _flatten()(args, kwargs, None if how[0] else self._few, how[1], reads)
     if (tree, tuple([leaf_key(x) for x in leaves])) != key:
         structure.foreground = True
         return

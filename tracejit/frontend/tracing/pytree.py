@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MemberDescriptorType, SimpleNamespace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +38,8 @@ __all__ = [
     "LEAF",
     "MOST_NESTED",
     "UNREAD",
+    "Part",
+    "Reads",
     "VIEWS",
     "Alternative",
     "Boxed",
@@ -90,6 +92,10 @@ _OWN_BEHAVIOUR = (
 #: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees). The
 #: class of a list of numbers that is taken as arrays is a PackedList.
 _Node: TypeAlias = Any
+#: An attribute or an item of an argument: (is it an attribute, its name or key).
+Part: TypeAlias = tuple[bool, Any]
+#: By positions and names of arguments, the parts that a function reads of each.
+Reads: TypeAlias = Mapping[int | str, Collection[Part]]
 
 
 class Static:
@@ -168,6 +174,9 @@ def _identity(value: Any) -> Identity:
 @functools.lru_cache(maxsize=512, typed=True)
 def _static(value: str | bytes | None) -> Static:
     return Static(value)
+
+
+_UNREAD = Static(UNREAD)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -439,12 +448,43 @@ class _ArgumentFlattener(Flattener):
         self.packed += len(x) if isinstance(form, Arrays) else sum(a.size for a in arrays)
         return (PackedList(form), (), (LEAF,) * len(arrays))
 
+    def argument(self, x: Any, parts: Collection[Part] | None) -> Any:
+        """The tree of an argument, with `UNREAD` for what is in it and none of the `parts` that
+        are read; None: it is read as a whole. Arrays and numbers stay."""
+        read = None if parts is None else _keys_read(x, parts)
+        if read is None:
+            return self.node(x)
+        self.once(x)
+        fields = () if type(x) is dict else dataclass_fields(x) or ()
+        held = x.items() if type(x) is dict else [(name, getattr(x, name)) for name in fields]
+        stays = {key: key in read or is_free_leaf(v) for key, v in held}
+        self.depth += 1
+        children = tuple([self.node(v) if stays[key] else _UNREAD for key, v in held])
+        self.depth -= 1
+        return type(x), tuple(_key(k) if type(x) is dict else k for k, _ in held), children
+
     def other(self, x: Any) -> Any:
         if is_placed(x):
             _require_class(x)
             self.leaves.append(x)
             return LEAF
         return super().other(x)
+
+
+def _keys_read(x: Any, parts: Collection[Part]) -> set[Any] | None:
+    """The keys of a dict, or the fields of a dataclass, that are read; None where code of its class
+    may read more."""
+    names = {key for is_attribute, key in parts if is_attribute}
+    if type(x) is dict:
+        return None if names or "__builtins__" in x else {key for _, key in parts}
+    cls = type(x)
+    if len(names) < len(parts) or not dataclasses.is_dataclass(x) or not is_plain_dataclass(x):
+        return None
+    if not names <= {*(dataclass_fields(x) or ())} or not is_default(cls, "__getattribute__"):
+        return None
+    held = [vars(base)[name] for base in cls.__mro__ for name in names if name in vars(base)]
+    plain = all(type(h) is MemberDescriptorType or not hasattr(type(h), "__set__") for h in held)
+    return names if plain else None
 
 
 def _require_class(x: Any) -> None:
@@ -492,15 +532,19 @@ def _is_constant_key(key: Any) -> bool:
 
 
 def flatten(
-    args: Sequence[Any], kwargs: Mapping[str, Any], few: int | None = None, joined: bool = False
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    few: int | None = None,
+    joined: bool = False,
+    reads: Reads = MappingProxyType({}),
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a call's arguments (arrays, numbers, instances) and their tree.
 
     Lists of more than `few` numbers are leaves, too, as arrays with copies of what they hold; None
-    takes all lists apart. Where they are to be `joined`, lists of arrays are leaves as well. The
-    tree's root is the pair (args, kwargs). Raises TraceError TJ003 for
-    arrays that a graph cannot hold, for a list, dict or dataclass that occurs twice, and for
-    containers nested very deeply.
+    takes all lists apart. Where they are to be `joined`, lists of arrays are leaves as well. Of
+    arguments that are not read as a whole, `reads` has the parts that are read. The tree's root is
+    the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph cannot hold, for a
+    list, dict or dataclass that occurs twice, and for containers nested very deeply.
     """
     if not kwargs and _LEAVES.issuperset(map(type, args)):
         for x in args:
@@ -509,8 +553,13 @@ def flatten(
         return list(args), _only_leaves(len(args))
     flattener = _ArgumentFlattener(few, joined)
     node = flattener.node
-    positional = (tuple, (), tuple([node(x) for x in args]))
-    root = (tuple, (), (positional, node(kwargs)))
+    if reads:
+        children = [flattener.argument(x, reads.get(k)) for k, x in enumerate(args)]
+        values = [flattener.argument(x, reads.get(name)) for name, x in kwargs.items()]
+        named = (dict, tuple(map(_key, kwargs)), tuple(values))
+    else:
+        children, named = [node(x) for x in args], node(kwargs)
+    root = (tuple, (), ((tuple, (), tuple(children)), named))
     tree = TreeDef(root, len(flattener.leaves), flattener.packed, flattener.joinable)
     return flattener.leaves, tree
 
