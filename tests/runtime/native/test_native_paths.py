@@ -133,7 +133,7 @@ def test_nested_and_empty_containers() -> None:
 def test_containers_that_must_differ() -> None:
     one = Positional(1)
     leaf = Size(list, 0)
-    linked = entry((FIRST, leaf), (one, leaf), nargs=2, distinct=(FIRST, one))
+    linked = entry((FIRST, leaf), (one, leaf), nargs=2, distinct=((FIRST, one),))
     a: list[Any] = []
     assert linked.both(a, []) == "hit"
     assert linked.both(a, a) is native.MISS

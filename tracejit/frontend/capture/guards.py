@@ -498,7 +498,7 @@ class Fields(Guard):
         self.own.emit(writer, path)
 
 
-def class_of_check(path: Path, guard: Any) -> Reference | None:
-    """The class in whose state alone it lies whether a guard holds; None for other guards."""
+def guard_of_class(path: Path, guard: Any) -> Guard | None:
+    """A guard that holds or not by the state of a class alone; None for any other."""
     by_class = isinstance(path, InClass) and isinstance(guard, (Same, Equal, Absent))
-    return path.cls if isinstance(path, InClass) and by_class else None
+    return guard if by_class else None

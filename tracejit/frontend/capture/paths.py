@@ -479,6 +479,12 @@ class InClass(Path):
     def read(self, cls: Any) -> Any:
         return class_lookup(cls, self.name, self.after)
 
+    @property
+    def fixed(self) -> Any:
+        """What a class holds in which nothing can be bound, if that is found; else MISSING."""
+        *_, holder = self._bases()
+        return holder.__dict__.get(self.name, MISSING) if _is_fixed(holder) else MISSING
+
     def emit(self, writer: Writer) -> str:
         *_, holder = self._bases()
         if _is_fixed(holder):

@@ -279,7 +279,7 @@ class EntrySpec:
     runs without the GIL.
 
     `reread`, called once the arguments fit, gives the tuple that `Reread`s refer to; or None,
-    which is a miss. The objects in `distinct` are pairwise different ones.
+    which is a miss. The objects of each group in `distinct` are pairwise different ones.
     The result is the only output, or a tuple or list of all, or one of the outputs, a container or
     a choice of these.
     `finish` makes it from the tuple that it would be; what it raises, the call raises. Where there
@@ -297,7 +297,7 @@ class EntrySpec:
     work: Dim = 0
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
-    distinct: tuple[Path, ...] = ()
+    distinct: tuple[tuple[Path, ...], ...] = ()
     finish: Callable[[tuple[Any, ...]], Any] | None = None
     stores: tuple[tuple[str, Any], ...] = ()
     tells_copies: bool = False

@@ -154,7 +154,7 @@ def call_spec(
         nargs=form[0],
         keywords=form[1],
         reread=reread,
-        distinct=tuple(given.mutable),
+        distinct=(tuple(given.mutable),),
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.frontend.capture.captured import Attempt
+from tracejit.frontend.capture.guards import Equal
+from tracejit.frontend.capture.paths import Positional
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime import native
@@ -22,9 +24,7 @@ from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     Leaf,
-    Positional,
     ScalarLeaf,
-    StaticLeaf,
 )
 from tracejit.runtime.call.signature import Specialization
 from tracejit.runtime.compile.publish import call_spec
@@ -53,9 +53,9 @@ class Verdict:
 
     def __post_init__(self) -> None:
         self._name = f"tj_verdict_{next(_COUNT)}"
-        distinct = dict.fromkeys(source for spec in self.specs for source in spec.distinct)
+        distinct = tuple([paths for spec in self.specs for paths in spec.distinct])
         leaves = tuple([leaf for spec in self.specs for leaf in spec.leaves])
-        self.spec = dataclasses.replace(self.specs[0], leaves=leaves, distinct=tuple(distinct))
+        self.spec = dataclasses.replace(self.specs[0], leaves=leaves, distinct=distinct)
         self._glue, self.symbols = native.entry_ir(self.spec, self._name, f"{self._name}_entry")
 
     def compiled(self) -> Library:
@@ -106,8 +106,8 @@ def _spec(attempt: Attempt, arguments: TreeDef, form: Form, places: Positions) -
     leaves = [_exact(leaf, chosen) for leaf in chosen.leaves]
     if len(leaves) != arguments.count + len(capture.inputs):
         return None  # It has ended at an input.
-    sources = [Positional(k) for k in range(len(leaves))]
-    flat = EntrySpec(tuple(zip(sources, leaves, strict=True)), len(leaves), result="tuple")
+    paths = [Positional(k) for k in range(len(leaves))]
+    flat = EntrySpec(tuple(zip(paths, leaves, strict=True)), len(leaves), result="tuple")
     spec = call_spec(flat, arguments, capture, form, places)
     return None if spec is None or spec.reread is not None else spec
 
@@ -115,7 +115,7 @@ def _spec(attempt: Attempt, arguments: TreeDef, form: Form, places: Positions) -
 def _exact(leaf: Leaf, chosen: Specialization) -> Leaf:
     """A leaf with its present sizes."""
     if isinstance(leaf, ScalarLeaf) and leaf.size is not None:
-        return StaticLeaf(chosen.sizes[leaf.size])
+        return Equal(chosen.sizes[leaf.size])
     if not isinstance(leaf, ArrayLeaf):
         return leaf
     dims = _values(leaf.dims, chosen.sizes)

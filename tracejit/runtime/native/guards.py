@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.capture.guards import Guard, Keys, Size, class_of_check, require_type
+from tracejit.frontend.capture.guards import Guard, Keys, Size, guard_of_class, require_type
 from tracejit.frontend.capture.paths import (
+    MISSING,
     InClass,
     Packed,
     Path,
@@ -113,7 +114,7 @@ class GuardEmitter(Fetcher):
                 self._in_class(path, leaf)
             if not isinstance(leaf, Guard):
                 self._check(self.get(path), leaf, self.text.at(in_slots, _WORD * slot))
-            elif class_of_check(path, leaf) is None:
+            elif guard_of_class(path, leaf) is None:
                 leaf.emit(self, path)
 
     # Classes -------------------------------------------------------------------------------------
@@ -124,11 +125,12 @@ class GuardEmitter(Fetcher):
         if cls not in self._classes:
             self._classes.add(cls)
             self._unless_unchanged(path.cls, lambda: path.emit_bases(self))
-        guard = leaf if class_of_check(path, leaf) is not None else None
+        guard = guard_of_class(path, leaf)
 
         def check() -> None:
             path.emit_way(self)
-            if isinstance(guard, Guard):
+            fixed = path.fixed
+            if guard is not None and (fixed is MISSING or not guard.holds(fixed, {})):
                 guard.emit(self, path)
 
         self._unless_unchanged(path.cls, check)
@@ -164,7 +166,8 @@ class GuardEmitter(Fetcher):
         text.label(go_on)
 
     def _distinct(self) -> None:
-        require_distinct(self.text, [self.get(s) for s in self.spec.distinct], self.miss)
+        for paths in self.spec.distinct:
+            require_distinct(self.text, [self.get(path) for path in paths], self.miss)
 
     def _apart(self) -> None:
         if range_count([leaf for _, leaf in self.spec.leaves]):

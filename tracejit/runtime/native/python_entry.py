@@ -91,7 +91,8 @@ class PythonEntry:
                 objects.append(found.get(path))
                 value = _check(path, leaf, found, sizes)
                 memory[_WORD * slot : _WORD * slot + len(value)] = value
-            _require(len({id(found[path]) for path in spec.distinct}) == len(spec.distinct))
+            for paths in spec.distinct:
+                _require(len({id(found[path]) for path in paths}) == len(paths))
             arrays = [
                 (x, leaf.writeable)
                 for x, (_, leaf) in zip(objects, spec.leaves, strict=True)
