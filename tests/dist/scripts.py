@@ -385,6 +385,24 @@ def parts() -> None:
     print("parts", dist.rank(), np.array_equal(*found), flush=True)
 
 
+def own_numbers() -> None:
+    """Compiled code has the numbers of its process, also where another's lies in the cache."""
+
+    @tracejit.jit(strict=True)
+    def f(x: Any) -> Any:
+        return x + 10 * dist.rank()
+
+    @tracejit.jit(strict=True)
+    def g(x: Any) -> Any:
+        return x + 10 * dist.size()
+
+    # Before anything else asks for them, so that a record may be the first to be tried.
+    found = f(np.zeros(1000))[0], g(np.zeros(1000))[0]
+    recalled = [h.report().variants[0].recalled for h in (f, g)]
+    assert found == (10 * dist.rank(), 10 * dist.size()), found
+    print("own", *found, *recalled, flush=True)
+
+
 def fails() -> None:
     """One process fails, the others would wait for ever."""
     print("begins", flush=True)

@@ -112,6 +112,18 @@ def test_gradients_through_collectives() -> None:
     assert sorted(out.splitlines()) == ["[0] gradients 0", "[1] gradients 1"]
 
 
+def test_code_on_disk_is_for_the_numbers_of_a_process() -> None:
+    launched = ["[0] own 0.0 20.0", "[1] own 10.0 20.0"]
+    for again in (False, True):
+        for launch, wanted in ((True, launched), (False, ["own 0.0 10.0"])):
+            code, out, err = ended("own_numbers", launch=launch)
+            assert code == 0, err
+            lines = sorted(out.splitlines())
+            assert [line.rsplit(" ", 2)[0] for line in lines] == wanted
+            if again and os.environ["TRACEJIT_CACHE"] != "off":
+                assert all(line.endswith("True True") for line in lines), lines
+
+
 def test_one_that_fails_ends_all() -> None:
     begin = time.monotonic()
     code, out, err = ended("fails")

@@ -16,7 +16,7 @@ import numpy as np
 from tracejit import tree
 from tracejit.dist.buckets import like
 from tracejit.dist.transport.group import described, sendable
-from tracejit.dist.world import world
+from tracejit.dist.world import fixed, world
 from tracejit.ops.host.exchange import KINDS, exchange
 from tracejit.sparse import RowGradient
 
@@ -110,12 +110,12 @@ def exchanged_as(kind: str, *args: Any) -> Any:
 def _traced(interpreter: Any, kind: str, *args: Any) -> Any:
     from tracejit.dist.recording import record_exchange
 
-    return record_exchange(interpreter, kind, args, world().size)
+    return record_exchange(interpreter, kind, args, fixed(interpreter, "SIZE"))
 
 
 exchanged_as.__tracejit_traced__ = _traced  # type: ignore[attr-defined]
-rank.__tracejit_traced__ = lambda interpreter: world().rank  # type: ignore[attr-defined]
-size.__tracejit_traced__ = lambda interpreter: world().size  # type: ignore[attr-defined]
+rank.__tracejit_traced__ = lambda interpreter: fixed(interpreter, "RANK")  # type: ignore[attr-defined]
+size.__tracejit_traced__ = lambda interpreter: fixed(interpreter, "SIZE")  # type: ignore[attr-defined]
 
 
 def _all_reduce(values: Sequence[Any], op: str) -> list[Any]:

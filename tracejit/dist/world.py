@@ -17,12 +17,27 @@ from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
 from tracejit.locks import once
 
-__all__ = ["LATE", "MODE", "SERVERS", "VARIABLE", "is_late", "world"]
+__all__ = ["LATE", "MODE", "SERVERS", "VARIABLE", "fixed", "is_late", "world"]
 
 #: The environment variables: who this process is, how replicas work together, and how many servers
 #: they have; and how many have been lost in whose place this one is.
 VARIABLE = "TRACEJIT_DIST"
 MODE, SERVERS, LATE = "TRACEJIT_DIST_MODE", "TRACEJIT_DIST_SERVERS", "TRACEJIT_DIST_LATE"
+
+
+def _numbers(text: str) -> tuple[int | None, int | None]:
+    """The rank and the size that VARIABLE says; None where only the link tells."""
+    if not text:
+        return 0, 1
+    try:
+        rank, size = text.split(":")[1:3]
+        return int(rank), int(size)
+    except ValueError:
+        return None, None
+
+
+#: The rank and the size of `world()`, under names that compiled code is guarded by.
+RANK, SIZE = _numbers(os.environ.get(VARIABLE, ""))
 
 
 class _Alone:
@@ -46,8 +61,17 @@ def world() -> Group:
     Raises DistError where they do not come, or TRACEJIT_DIST cannot be read.
     """
     group = Group(_link(os.environ.get(VARIABLE, "")))
+    globals().update(RANK=group.rank, SIZE=group.size)
     atexit.register(group.close)
     return group
+
+
+def fixed(interpreter: Any, name: str) -> int:
+    """`RANK` or `SIZE` in a trace, which then holds for processes alone that have the same."""
+    world()
+    found: int = globals()[name]
+    interpreter.capture.library_name(globals(), name, found)
+    return found
 
 
 def _link(text: str) -> Link:

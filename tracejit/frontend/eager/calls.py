@@ -114,6 +114,9 @@ class _Capture:
         """Whether `x` is an object from outside, which is used as it is."""
         return True
 
+    def library_name(self, namespace: dict[str, Any], name: str, value: Any) -> None:
+        """Note that a library's dict holds `value` under a name, which nobody asks for later."""
+
 
 class _State:
     """What compiled runs know of the objects that a program changes: here they change at once."""

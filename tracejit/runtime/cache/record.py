@@ -117,7 +117,8 @@ def _write(
 
 
 def _path(directory: str, key: Key, kind: str, written: dict[str, Any], ending: str) -> str:
-    own = digest(repr((written["signature"], written["addresses"], written["constants"])).encode())
+    held = ("signature", "addresses", "bindings", "names", "constants")
+    own = digest(repr([written[name] for name in held]).encode())
     name = f"{key.prefix}-{kind}-{own[:12]}{ending}"
     return os.path.join(directory, environment.folder(), key.folder, name)
 
