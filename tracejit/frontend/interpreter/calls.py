@@ -218,10 +218,17 @@ def _call_other(
 
 def _plain(interpreter: Interpreter, f: Any, name: str) -> Any:
     """The plain function of a compiled one, which is its attribute `name`."""
-    source = interpreter.capture.source_of(f)
+    capture = interpreter.capture
+    source = capture.source_of(f)
     if source is None or not hasattr(f, name):
         raise TraceError("TJ002", _name(f), user_line())
-    return interpreter.capture.attribute(source, name, getattr(f, name))
+    found = getattr(f, name)
+    if name != _PLAIN["tracejit"]:
+        return capture.attribute(source, name, found)
+    # A compiled function stands for the same one as long as it lives: calls need not ask it.
+    capture.require_identity(f)
+    capture.require_identity(found)
+    return capture.reach(capture.object_source(found, f"{source.label}.{name}"))
 
 
 def _package(cls: type) -> str:
