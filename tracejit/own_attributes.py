@@ -18,7 +18,17 @@ from weakref import WeakKeyDictionary
 
 from tracejit.locks import once, short_lock
 
-__all__ = ["COUNT", "asked_names", "has_only", "has_own", "offset", "own_dict", "own_fit", "place"]
+__all__ = [
+    "COUNT",
+    "asked_names",
+    "dict_offset",
+    "has_only",
+    "has_own",
+    "offset",
+    "own_dict",
+    "own_fit",
+    "place",
+]
 
 _WORD = 8
 #: Where the number of attributes is, from the values.
@@ -55,6 +65,22 @@ def offset() -> int | None:
     found = found and _word(other_values + _WORD) == 0
     asked = len(vars(probe)) == 3 and not _values(probe, at)
     return at if found and asked else None
+
+
+@once
+def dict_offset() -> int | None:
+    """Where an instance whose array is gone has the pointer to its dict; None if not known."""
+
+    class Probe:
+        def __init__(self) -> None:
+            self.first = None
+
+    if (at := offset()) is None:
+        return None
+    probe, other = Probe(), Probe()
+    own, found = vars(probe), at + _WORD
+    is_dict = _word(id(probe) + found) == id(own) and not _values(probe, at)
+    return found if is_dict and not _word(id(other) + found) else None
 
 
 def is_pointer(address: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ import pytest
 import tracejit
 from tests.support.python_calls import calls_of
 from tracejit import jit, runtime
+from tracejit.own_attributes import offset
 
 assert runtime
 
@@ -84,6 +87,19 @@ def called(f: Any, x: Any) -> Any:
     return f(x) * 2
 
 
+@jit
+def compiled(x: Any) -> Any:
+    return np.tanh(x) * 2
+
+
+def by_compiled(x: Any) -> Any:
+    return compiled(x).sum()
+
+
+def by_compiled_method(model: Any, x: Any) -> Any:
+    return model.compiled(x)
+
+
 def weighted(p: Any, x: Any) -> Any:
     return (np.tanh(x @ p.w) * p.scale).sum()
 
@@ -92,13 +108,30 @@ def in_dict(p: Any, x: Any, scale: float = 1.0, *, offset: float = 0.0) -> Any:
     return (np.tanh(x @ p["w"]) * scale + offset).sum()
 
 
+def counted(model: Any, x: Any) -> Any:
+    model.count = getattr(model, "count", 0) + 1
+    model.w = model.w * 0.5
+    return model.loss(x)
+
+
+def read(model: Any) -> Any:
+    vars(model)
+    return model
+
+
 W = {"w": np.ones((40, 3))}
 CALLS: dict[str, tuple[Any, ...]] = {
     "arrays": (jit(np.tanh), X),
     "keywords": (functools.partial(jit(in_dict), offset=1.0, scale=2.0), W, X),
     "defaults": (jit(in_dict), W, X),
     "an object": (jit(called), MODEL, X),
+    "an object whose dict was asked for": (jit(called), read(Model()), X),
+    "a copied object": (jit(called), copy.deepcopy(MODEL), X),
+    "an object from a pickle": (jit(called), pickle.loads(pickle.dumps(MODEL)), X),
     "a dataclass": (jit(weighted), Weights(W["w"], 2.0), X),
+    "a dataclass whose dict was asked for": (jit(weighted), read(Weights(W["w"], 2.0)), X),
+    "stores": (jit(counted), Model(), X),
+    "stores into a copied object": (jit(counted), copy.copy(MODEL), X),
     "a callable object": (jit(MODEL), X),
     "a bound method": (jit(MODEL.loss), X),
     "a bound method of a class": (jit(Model.of_class), X),
@@ -108,6 +141,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "a method by a name": (jit(by_method), X),
     "a bound method of NumPy's by a name": (jit(drawn), X),
     "a global stream": (jit(drawn_globally), X),
+    "a compiled function by a name": (jit(by_compiled), X),
+    "a compiled function as an argument": (jit(called), jit(np.cosh), X),
+    "a compiled method": (jit(by_compiled_method), MODEL, X),
     "a gradient": (tracejit.grad(in_dict), W, X),
     "a gradient for an object": (tracejit.grad(called, argnums=1), MODEL, X),
     "a gradient of a bound method": (jit(tracejit.grad(MODEL.loss)), X),
@@ -165,3 +201,68 @@ def test_what_a_compiled_method_reads_of_its_object_is_noticed(make: Any) -> Non
     del model.w
     with pytest.raises(AttributeError):
         f(X)
+
+
+class OddKey:
+    def __hash__(self) -> int:
+        return hash("loss")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("compared")
+
+
+class PlainDict(dict[str, Any]):
+    pass
+
+
+def _shadow(model: Any) -> None:
+    model.loss = lambda x: x.sum()
+
+
+def _shadow_in_another_dict(model: Any) -> None:
+    model.__dict__ = PlainDict(vars(model), loss=lambda x: x.sum())
+
+
+def _clear(model: Any) -> None:
+    vars(model).clear()
+
+
+def _drop(model: Any) -> None:
+    del model.__dict__
+    model.w = np.ones((40, 3)) / 2
+
+
+def _add_odd_key(model: Any) -> None:
+    vars(model)[OddKey()] = 1
+
+
+def by_loss(model: Any, x: Any) -> Any:
+    return model.loss(x)
+
+
+@pytest.mark.parametrize("make", [Model, lambda: read(Model()), lambda: copy.copy(MODEL)])
+@pytest.mark.parametrize("change", [_shadow, _shadow_in_another_dict, _clear, _drop, _add_odd_key])
+def test_what_an_object_has_itself_is_noticed(make: Any, change: Any) -> None:
+    f: Callable[..., Any] = jit(by_loss)
+    found: list[Any] = []
+    for run in (f, by_loss):
+        model = make()
+        run(model, X)
+        change(model)
+        try:
+            found.append(run(model, X))
+        except Exception as e:
+            found.append(type(e).__name__)
+    if isinstance(found[1], str):
+        assert found[0] == found[1]
+    else:
+        np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+@pytest.mark.skipif(offset() is None, reason="instances keep attributes in another way")
+def test_a_trace_leaves_the_array_of_an_object_that_it_stores_into() -> None:
+    from tracejit.own_attributes import _values
+
+    model = Model()
+    jit(counted)(model, X)
+    assert model.count == 1 and _values(model, offset() or 0)

@@ -18,7 +18,7 @@ from tracejit.frontend.capture.paths import MISSING, InClass, Item, Object, Path
 from tracejit.frontend.tracing.pytree import dataclass_fields, same_object
 from tracejit.ir.types import DTYPES
 from tracejit.methods import METHODS
-from tracejit.own_attributes import COUNT, offset, own_fit, place
+from tracejit.own_attributes import COUNT, dict_offset, offset, own_fit, place
 
 __all__ = [
     "Absent",
@@ -433,11 +433,11 @@ class OwnNames(Guard):
             return  # which has no attributes of its own but in slots
         places = self.places
         if places is None:
-            self._emit_dict(writer, path)
+            self._look_up(writer, writer.own_dict(path))
             return
         text = writer.text
         inline, known = text.fresh("inline"), text.fresh("known")
-        asked = writer.later("asked", lambda: self._ask(writer, obj, known))
+        asked = writer.later("asked", lambda: self._in_dict(writer, obj, known))
         values = text.field(obj, offset() or 0, "ptr")
         has_values = text.op(f"icmp ne ptr {values}, null")
         text.do(f"br i1 {has_values}, label %{inline}, label %{asked}")
@@ -451,8 +451,27 @@ class OwnNames(Guard):
         text.do(f"br label %{known}")
         text.label(known)
 
+    def _in_dict(self, writer: Writer, obj: str, known: str) -> None:
+        """Look in an instance's dict, or have Python look where that is no plain one."""
+        text = writer.text
+        if (at := dict_offset()) is None:
+            self._ask(writer, obj, known)
+            return
+        own, exists = text.field(obj, at, "ptr"), text.fresh("exists")
+        plain, asked = text.fresh("plain"), text.fresh("ask")
+        has_dict = text.op(f"icmp ne ptr {own}, null")
+        text.do(f"br i1 {has_dict}, label %{exists}, label %{asked}")
+        text.label(exists)
+        cls = text.field(own, writer.layout.type, "ptr")
+        is_plain = text.op(f"icmp eq ptr {cls}, {text.object(dict)}")
+        text.do(f"br i1 {is_plain}, label %{plain}, label %{asked}")
+        text.label(plain)
+        self._look_up(writer, own)
+        text.do(f"br label %{known}")
+        text.label(asked)
+        self._ask(writer, obj, known)
+
     def _ask(self, writer: Writer, obj: str, known: str) -> None:
-        """Have Python look in the dict."""
         text = writer.text
         given = text.op("alloca [3 x ptr]")
         for k, x in enumerate((obj, text.object(self.names), text.object(self.lacks))):
@@ -464,11 +483,11 @@ class OwnNames(Guard):
         writer.require(text.op(f"icmp eq ptr {answer}, {text.object(True)}"))
         text.do(f"br label %{known}")
 
-    def _emit_dict(self, writer: Writer, path: Path) -> None:
-        text, own = writer.text, writer.own_dict(path)
+    def _look_up(self, writer: Writer, own: str) -> None:
+        """Look in a dict."""
         if not self.lacks:
-            size = text.call("PyDict_Size", f"ptr {own}")
-            writer.require(text.op(f"icmp eq i64 {size}, {len(self.names)}"))
+            size = writer.text.call("PyDict_Size", f"ptr {own}")
+            writer.require(writer.text.op(f"icmp eq i64 {size}, {len(self.names)}"))
         for name in self.names:
             found = writer.lookup(own, name)
             (writer.require_absent if self.lacks else writer.require_found)(found)

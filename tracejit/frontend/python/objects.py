@@ -486,7 +486,7 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
         return
     if _is_frozen(cls):
         raise TraceError("TJ008", f"an assignment to {cls.__name__}.{name}", user_line())
-    if not hasattr(x, "__dict__") and not isinstance(found, MemberDescriptorType):
+    if not cls.__dictoffset__ and not isinstance(found, MemberDescriptorType):
         # Raises AttributeError as `x` does.
         setattr(object.__new__(cls), name, value)
     interpreter.state.set_attribute(interpreter, x, source, name, value)
