@@ -403,6 +403,33 @@ def own_numbers() -> None:
     print("own", *found, *recalled, flush=True)
 
 
+def warm() -> None:
+    """A warm step runs no Python of its guards, only that of its exchanges."""
+
+    def step(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        loss, grads = tracejit.value_and_grad(lambda net: nn.cross_entropy(net(x), y))(net)
+        opt.update(net, grads)
+        return loss
+
+    rng = np.random.default_rng(dist.rank())
+    x, y = rng.standard_normal((8, 6)).astype("f4"), rng.integers(0, 3, 8)
+    net = Net(np.random.default_rng(0))
+    opt = optim.Adam(net, lr=1e-2)
+    train = dist.data_parallel(tracejit.jit(step, strict=True))
+    for _ in range(30):
+        train(net, opt, x, y)
+    files = []
+    sys.setprofile(lambda frame, event, _: files.append(frame.f_code.co_filename))
+    try:
+        train(net, opt, x, y)
+    finally:
+        sys.setprofile(None)
+    package = os.path.dirname(tracejit.__file__)
+    parts = {os.path.relpath(f, package).split(os.sep)[0] for f in files}
+    assert "dist" in parts and not parts & {"codegen", "frontend", "runtime"}, parts
+    print("warm", dist.rank(), flush=True)
+
+
 def fails() -> None:
     """One process fails, the others would wait for ever."""
     print("begins", flush=True)

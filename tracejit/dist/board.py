@@ -19,7 +19,8 @@ class Board:
 
     def __init__(self, file: Path, count: int) -> None:
         mode: Any = "r+" if file.exists() else "w+"
-        self._rows = np.memmap(file, np.float64, mode, shape=(count, 4))
+        # Elements of a plain array are read and written without a call of Python.
+        self._rows = np.asarray(np.memmap(file, np.float64, mode, shape=(count, 4)))
 
     def step(self, rank: int) -> None:
         """A process has made a step."""

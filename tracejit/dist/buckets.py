@@ -58,12 +58,11 @@ def like(cls: type, found: Any) -> Any:
 
 
 def _start(values: Sequence[Any], compressor: int, bucket: int) -> int:
-    given = [operand(v, "mean") for v in values]
     made = COMPRESSORS[compressor] if compressor else None
-    if made is not None and made.takes(given[0].dtype):
-        pending = made.start(world(), bucket, given)
+    if made is not None and made.takes(operand(values[0], "mean").dtype):
+        pending = made.start(world(), bucket, [operand(v, "mean") for v in values])
     else:
-        pending = world().start_all_reduce_list(given, "mean")
+        pending = world().start_all_reduce_list(values, "mean")
     return hold(([type(v) for v in values], pending))
 
 

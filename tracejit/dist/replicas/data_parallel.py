@@ -47,6 +47,7 @@ def data_parallel(
     says, or "sync":
 
     - "sync": each update takes the mean of all gradients; processes call the step equally often.
+      One process alone calls the step as it is.
       Where the loss is a mean over as many samples on each, the step is that of one process on the
       data of all, but for the rounding of the sums.
     - "backup:2": a server makes each step from the mean of the gradients that come first, 2 fewer
@@ -92,6 +93,9 @@ def data_parallel(
 class DataParallel:
     """What `data_parallel` gives: called as the step is."""
 
+    # CPython calls what an instance holds there, without a call of Python of its own.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
     def __init__(
         self,
         step: Callable[..., Any],
@@ -117,13 +121,21 @@ class DataParallel:
                 raise DistError(f"the mode {mode.kind!r} needs the engine local or ray")
             if group.rank < servers:
                 self._server = server_of(group.link, mode, servers)
+        is_alone = group.size == 1 and self._board is None
+        self.__call__ = step if is_alone else self._exchanging
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of the step."""
+        return inspect.signature(self.step)
 
     @property
     def dropped(self) -> int:
         """How many gradients have come too late, of all processes; 0 but on process 0."""
         return 0 if self._server is None else self._server.dropped
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _exchanging(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A step together with the other processes."""
         given = [self._shared(x) for x in args]
         named = {name: self._shared(x) for name, x in kwargs.items()}
         try:

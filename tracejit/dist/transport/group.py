@@ -85,10 +85,11 @@ class Group:
         dtype, size = given[0].dtype, sum(x.size for x in given)
         whole, out = self._room(dtype, size), self._room(dtype, size)
         np.concatenate([x.reshape(-1) for x in given], out=whole)
-        key = self.key()
+        # What runs later keeps none of the arrays, so that the caller may use their memory again.
+        key, what = self.key(), described(given)
 
         def do() -> list[Any]:
-            return _parts(self._reduce(key, whole, op, described(given), out), shapes)
+            return _parts(self._reduce(key, whole, op, what, out), shapes)
 
         return self.start(do)
 

@@ -285,7 +285,9 @@ class EntrySpec:
     `finish` makes it from the tuple that it would be; what it raises, the call raises. Where there
     are `stores`, the kind and the key of each, that tuple holds what is returned, then the values
     to store, then the objects that they are stored into.
-    With `tells_copies`, `runtime/copying_calls.py` hears of each run whose loops copied much.
+    With `tells_copies`, `runtime/copying_calls.py` hears of each run whose loops copied much. A
+    program that `exchanges` values with other processes has the log of its exchanges cleared
+    before it runs, and when it has ended well: a repetition gets what the run has logged.
     """
 
     leaves: tuple[tuple[Path, Leaf], ...]
@@ -301,6 +303,7 @@ class EntrySpec:
     finish: Callable[[tuple[Any, ...]], Any] | None = None
     stores: tuple[tuple[str, Any], ...] = ()
     tells_copies: bool = False
+    exchanges: bool = False
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 

@@ -46,7 +46,6 @@ from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, UNREAD, Identity, Static, TreeDef
 from tracejit.methods import METHODS
-from tracejit.ops.host.exchange import exchanges
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (
@@ -106,7 +105,7 @@ def publish(owner: Any, variant: Variant, form: Form, places: Positions) -> None
 def _spec(
     owner: Any, flat: EntrySpec, traced: Traced, arguments: TreeDef, form: Form, places: Positions
 ) -> EntrySpec | None:
-    if not native.available() or len(owner._entries) >= _ENTRIES or exchanges(traced.graph):
+    if not native.available() or len(owner._entries) >= _ENTRIES:
         return None
     spec = call_spec(flat, arguments, traced.capture, form, places)
     results = make_results(traced)

@@ -46,6 +46,7 @@ from tracejit.ir.text.print import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import once_computed
+from tracejit.ops.host.exchange import exchanges
 from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
@@ -652,6 +653,7 @@ def spec_of(traced: Traced, outputs: Sequence[Output]) -> EntrySpec:
         outputs=tuple(outputs),
         result="tuple" if shape == "other" else shape,  # type: ignore[arg-type]
         work=_work(traced.graph),
+        exchanges=exchanges(traced.graph),
     )
 
 

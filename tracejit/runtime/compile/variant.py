@@ -13,7 +13,6 @@ from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.ir.kernel import Stmt, inner_bodies, place_of
 from tracejit.lazy_dataclass import dataclass
-from tracejit.ops.host.exchange import forget_run
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
 from tracejit.runtime.call.binding import Form
@@ -67,12 +66,10 @@ class Variant:
         entry = self._entry
         if entry is None:
             entry = self._entry = self._flat_entry()
-        forget_run()
         outputs = entry(*leaves)
-        if outputs is MISS or outputs is BAIL:
+        if outputs is MISS or outputs is BAIL or self.results is None:
             return outputs
-        forget_run()
-        return outputs if self.results is None else self.results(outputs, leaves)
+        return self.results(outputs, leaves)
 
     def refusal(self, call: Call) -> TraceError | None:
         """Why it must not write to some of these leaves; None where it may or does not.

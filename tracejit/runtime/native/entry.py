@@ -16,6 +16,7 @@ import numpy as np
 from tracejit.codegen.analysis.buffer_plan import copies_word
 from tracejit.frontend.capture.guards import CURSOR, Keys
 from tracejit.ir.dims import Poly
+from tracejit.ops.host.exchange import forget_run
 from tracejit.runtime.call.entry_spec import (
     EntrySpec,
     OutArray,
@@ -216,6 +217,8 @@ class _Writer:
         for k in late:
             text.do(f"store ptr null, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")
         work = self.spec.work
+        if self.spec.exchanges:
+            self._forget_run()
         if isinstance(work, Poly):
             # The value may wrap: it decides about the GIL, not about the result.
             amount = sizes.emit(work)
@@ -238,8 +241,18 @@ class _Writer:
             # Null where the program has refused: Py_DecRef takes that.
             self.result.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
         text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
+        if self.spec.exchanges:
+            self._forget_run()
         if self.spec.tells_copies:
             self._tell_copies()
+
+    def _forget_run(self) -> None:
+        """Clear the log of the exchanges of this thread."""
+        text = self.text
+        found = text.call("PyObject_CallNoArgs", f"ptr {text.object(forget_run)}")
+        # Only a signal makes it raise, as it could have come after the call.
+        text.require(text.op(f"icmp ne ptr {found}, null"), self._drop_and("fail"))
+        text.call("Py_DecRef", f"ptr {found}")
 
     def _tell_copies(self) -> None:
         """Tell of a run whose loops copied much."""

@@ -18,6 +18,7 @@ from tracejit.frontend.capture.paths import MISSING, Address, Packed, Path, is_a
 from tracejit.frontend.tracing.boxed import boxed
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
+from tracejit.ops.host.exchange import forget_run
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
     AddressLeaf,
@@ -144,12 +145,16 @@ class PythonEntry:
                 out[spec.out_slots[k]] = arrays[k].ctypes.data
         # The caller's frame and `objects` keep every input alive: ctypes releases the GIL.
         given = (ctypes.c_char * len(memory)).from_buffer(memory)
+        if spec.exchanges:
+            forget_run()
         status = self._program(ctypes.addressof(given), ctypes.addressof(out))
         for k, output in enumerate(spec.outputs):
             if isinstance(output, OutMade) and out[spec.out_slots[k]]:
                 arrays[k] = _taken(out[spec.out_slots[k]])
         if status:
             return BAIL
+        if spec.exchanges:
+            forget_run()
         slots = bytes(out)
         results: list[Any] = [
             arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
