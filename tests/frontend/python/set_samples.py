@@ -161,3 +161,16 @@ def set_24(x, a, b):
         hash(1.0) == hash(1),
         frozenset({1, 2}) in {frozenset({2, 1})},
     )
+
+
+def set_25(x, a, b):
+    out = []
+    for k in {None, 1, 2, 30, 7}:
+        out.append(k)
+    for k in {5, 17, 3.0, 2**40, True}:
+        out.append(k)
+    for k in {"weight", "bias", "scale", "shift", "mean", "variance"}:
+        out.append(k)
+    out += [k for k in {(1, 2), (3, -4), 1 + 1, -1, "e"} if k != -1]
+    out += [(k, v) for k in {3, 19, 35, 51, 67, 83} for v in {1, 9}]
+    return out, {k: -k for k in {40, 8, 1, 16, 24}}, {k for k in {40, 8, 1, 16, 24}}

@@ -87,6 +87,8 @@ LINES = (
     "out.append(repr(s))",
     "out += [k for k in s if k != 5]",
     "for k in {a}: s.add(k)",
+    "for k in {o}: out.append(k)",
+    "out += [k for k in {o}]",
     "if x[0] > 0: t.add({k})",
 )
 

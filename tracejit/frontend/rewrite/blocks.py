@@ -157,7 +157,7 @@ class Blocks(Statements):
         self.here = _header(node, node.iter)
         functions: list[Any] = []
         names = self.names(node.target, *node.body, *node.orelse)
-        iterable = self.visit(node.iter)
+        iterable = self.iterated(node.iter)
         with self.sharing([]) as assignment:
             assignment += self.store(node.target, self.load(_ITEM))
         args = [

@@ -300,7 +300,7 @@ class Expressions:
         These are the value and the conditions; a function that folds need not make the generator.
         """
         (g,) = node.generators
-        iterable, names = self.visit(g.iter), _names_in_order(g.target)
+        iterable, names = self.iterated(g.iter), _names_in_order(g.target)
         self.scopes.append(Scope(set(names), None))
         with self.sharing(None):
             value, *tests = (self.function_of(names, part) for part in (node.elt, *g.ifs))
@@ -327,6 +327,11 @@ class Expressions:
 
     def list_display(self, node: ast.List) -> Any:
         return self.hook("allocate", self.at(ast.List(self.visit_all(node.elts), ast.Load())))
+
+    def iterated(self, node: Any) -> Any:
+        """What a loop or a comprehension goes over: CPython makes no set there of constants."""
+        frozen = _frozen_set(node) if isinstance(node, ast.Set) else None
+        return self.visit(node) if frozen is None else self.at(ast.Constant(frozen))
 
     def set_display(self, node: ast.Set) -> Any:
         if _is_constant_set(node):
@@ -356,14 +361,14 @@ class Expressions:
             for g in node.generators
         ):
             return self.hook("comprehended", *self.loop_parts(node.generators, node.elt))
-        first = self.visit(node.generators[0].iter)
+        first = self.iterated(node.generators[0].iter)
         with self.sharing(None):
             return self.items(node, first)
 
     def loop_parts(self, generators: list[Any], value: Any) -> list[Any]:
         """As `generator_parts`, and whether the value is the parts of the next `for`."""
         g, *more = generators
-        iterable, names = self.visit(g.iter), _names_in_order(g.target)
+        iterable, names = self.iterated(g.iter), _names_in_order(g.target)
         self.scopes.append(Scope(set(names), None))
         with self.sharing(None):
             tests = [self.function_of(names, test) for test in g.ifs]
@@ -385,7 +390,7 @@ class Expressions:
         for k, g in enumerate(node.generators):
             if g.is_async:
                 raise self.refuse(node, "async")
-            iterable = self.visit(g.iter) if k else first
+            iterable = self.iterated(g.iter) if k else first
             pattern = self.pattern(g.target)
             hooked = (
                 self.hook("iterate", iterable)
@@ -442,6 +447,15 @@ def _names_in_order(target: Any) -> list[str]:
     if isinstance(target, (ast.Tuple, ast.List)):
         return [name for part in target.elts for name in _names_in_order(part)]
     return []
+
+
+def _frozen_set(node: ast.Set) -> Any:
+    """The frozenset that a loop over a display goes over, in its own order; None for a set."""
+    loop = ast.For(ast.Name("_", ast.Store()), node, [ast.Pass()], [])
+    code = compile(ast.fix_missing_locations(ast.Module([loop], [])), "", "exec")
+    if any(i.opname == "BUILD_SET" for i in dis.get_instructions(code)):
+        return None
+    return next(c for c in code.co_consts if isinstance(c, frozenset))
 
 
 def _is_constant_set(node: ast.Set) -> bool:
