@@ -17,6 +17,7 @@ from tracejit.locks import once, short_lock
 
 __all__ = [
     "CAPACITY",
+    "HASHES",
     "NOTHING",
     "TABLE",
     "class_of",
@@ -36,6 +37,9 @@ _KNOWN: list[tuple[dict[str, Any], dict[str, Any]]] = []
 _LOCK = short_lock()
 #: Classes whose names are watched, by the `id` of the dict of each.
 _CLASSES: dict[int, type] = {}
+#: What stands for the hashes of texts and objects, by which sets are in order. Each process has
+#: others, and cannot find those of another.
+HASHES = {"hashes": object()}
 #: What is noted of a name under which a dict holds nothing.
 NOTHING = object()
 

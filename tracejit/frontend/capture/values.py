@@ -91,6 +91,7 @@ from tracejit.frontend.tracing.pytree import (
     tuples_in,
 )
 from tracejit.frontend.tracing.raised import TracedError
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     Trace,
     TracedArray,
@@ -98,7 +99,7 @@ from tracejit.frontend.tracing.tracer import (
     given_dtype,
     user_line,
 )
-from tracejit.library_names import NOTHING, names_of, note_name
+from tracejit.library_names import HASHES, NOTHING, names_of, note_name
 from tracejit.methods import METHODS
 
 __all__ = [
@@ -130,6 +131,16 @@ def is_exempt_module(module: ModuleType) -> bool:
     return top in ("numpy", "scipy")
 
 
+def _has_lasting_hash(x: Any) -> bool:
+    """Whether the hash of an element of a set is the same in every process."""
+    if isinstance(x, (tuple, frozenset)):
+        return all(map(_has_lasting_hash, x))
+    if isinstance(x, SymInt):
+        return True
+    # A NaN is hashed by its address.
+    return isinstance(x, (bool, int, float, complex, np.number, np.bool_)) and bool(x == x)
+
+
 class Capture(Captured):
     """What one trace has read from outside.
 
@@ -143,6 +154,7 @@ class Capture(Captured):
     ) -> None:
         super().__init__()
         self.trace = trace
+        trace.note_order = self.set_order
         self.learned = learned or Learned()
         #: id -> (a dict or set that the program has made, where).
         self.sites: dict[int, tuple[Any, Any]] = {}
@@ -218,6 +230,13 @@ class Capture(Captured):
             self._bind(namespace, name, value)
         elif not any(d is namespace and n == name for d, n, _ in self.names):
             self.names.append((namespace, name, value))
+
+    def set_order(self, x: Any) -> None:
+        """Note that the trace rests on the order of a set: code for it is for this process alone,
+        unless all elements are numbers.
+        """
+        if len(x) > 1 and not all(map(_has_lasting_hash, x)):
+            self.library_name(HASHES, "hashes", HASHES["hashes"])
 
     def library_methods(self, cls: type) -> None:
         """Note what a library's class holds: the compiler does what its own methods do.

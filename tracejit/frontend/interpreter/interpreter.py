@@ -290,6 +290,8 @@ class TraceInterpreter(_Control):
         self.known(x)
         if id(x) in here().shuffled:
             raise TraceError("TJ022", "the order of a set that it changes", user_line())
+        if type(x) in (set, frozenset):
+            here().note_order(x)
 
     def keys(self, x: Any) -> Any:
         """The elements of `x` for a method of sets: those of Python look at what has them."""

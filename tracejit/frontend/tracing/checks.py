@@ -140,6 +140,8 @@ def require_plain(x: Any, what: str, sizes: bool = False) -> None:
         raise TraceError("TJ006", f"a {cls.__name__} from outside", user_line())
     if cls is set and id(x) in here().shuffled:
         raise TraceError("TJ022", "the order of a set that it changes", user_line())
+    if cls in (set, frozenset):
+        here().note_order(x)
     if cls in CONTAINERS or is_namedtuple(cls) or cls in VIEWS:
         for part in x:
             require_plain(part, what, sizes)

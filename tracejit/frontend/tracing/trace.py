@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -152,6 +152,8 @@ class Trace:
         #: id -> sets that something was popped from, and those whose order is not Python's.
         self.popped: dict[int, Any] = {} if parent is None else parent.popped
         self.shuffled: dict[int, Any] = {} if parent is None else parent.shuffled
+        #: Hears of sets whose order the program takes.
+        self.note_order: Callable[[Any], object] = len if parent is None else parent.note_order
         #: The positions at which masks hold.
         self.positions: dict[Value, Value] = {}
         #: The sizes that stand for ints, and what has been computed of them.
