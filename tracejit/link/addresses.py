@@ -37,7 +37,8 @@ class Recipe(NamedTuple):
 
 class This(NamedTuple):
     """Something of this process: an object of Python that lies there ("object"), one that is
-    watched and whose word lies there ("word"), memory that lies there ("bytes").
+    watched and whose word lies there ("word"), memory that lies there ("bytes"), or memory with a
+    place of the program ("place": of the place and the memory).
     """
 
     kind: str

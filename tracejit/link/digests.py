@@ -21,6 +21,14 @@ def digest(data: bytes) -> str:
 
 
 def code_digest(code: CodeType) -> str:
-    """A digest of all that code consists of, its file, lines and inner code included."""
+    """A digest of all that code consists of, its lines and inner code included, but its file.
+
+    A checkout may lie elsewhere, and a cell of a notebook has another name in each process.
+    """
     # The second version knows no references: what is written depends on values alone.
-    return digest(marshal.dumps(code, 2))
+    return digest(marshal.dumps(_of_no_file(code), 2))
+
+
+def _of_no_file(code: CodeType) -> CodeType:
+    inner = [_of_no_file(c) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.replace(co_filename="", co_consts=tuple(inner))

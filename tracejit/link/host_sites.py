@@ -25,7 +25,7 @@ MOST_CALLS, LEFT = 1 << 14, 4
 def host_site(targets: tuple[int, ...], retold: Retold) -> Kept:
     """A site of a program of another process."""
     # The general way makes the site's own words anew, and never looks at these.
-    site, general = HostSite(targets), Later(*retold)
+    site, general = HostSite(targets), Later(retold)
     return Kept(site.begin(general, lambda: retold), (site, general))
 
 

@@ -8,7 +8,15 @@ from tracejit.errors import Where
 from tracejit.link.addresses import Address, Recipe
 from tracejit.link.pending_exception import raised_at, set_pending
 
-__all__ = ["address"]
+__all__ = ["address", "place_bytes"]
+
+
+def place_bytes(where: Where | None) -> bytes:
+    """A place in the program for `tj_poll`: what it is made of, a line for each, none if empty."""
+    if where is None:
+        return b"\0"
+    text = f"{where.file}\n{where.line}\n{where.function or ''}"
+    return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def _interrupted(exception: BaseException, place: bytes) -> None:

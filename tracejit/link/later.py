@@ -9,9 +9,10 @@ from tracejit.link.finding import Kept
 
 __all__ = ["Later", "Retold", "later"]
 
-#: A module, the name of a function in it, and arguments that `marshal` can write: called with
-#: these, it gives the function that is meant; without any, None, it is that function itself.
-Retold: TypeAlias = "tuple[str, str, tuple[Any, ...] | None]"
+#: A module, the name of a function in it, arguments that `marshal` can write, and the files that
+#: places of the program in them are of: called with these, it gives the function that is meant;
+#: without arguments, None, it is that function itself.
+Retold: TypeAlias = "tuple[str, str, tuple[Any, ...] | None, tuple[str, ...]]"
 
 
 class Later:
@@ -19,21 +20,21 @@ class Later:
 
     __slots__ = ("_function", "_retold")
 
-    def __init__(self, module: str, name: str, arguments: tuple[Any, ...] | None) -> None:
-        self._retold: Retold = (module, name, arguments)
+    def __init__(self, retold: Retold) -> None:
+        self._retold = retold
         self._function: Any = None
 
     def __call__(self, *args: Any) -> Any:
         function = self._function
         if function is None:
-            module, name, arguments = self._retold
+            module, name, arguments, files = self._retold
             found = getattr(importlib.import_module(module), name)
             # Threads may each make one: any of them will do.
-            function = self._function = found if arguments is None else found(*arguments)
+            function = self._function = found if arguments is None else found(*arguments, files)
         return function(*args)
 
 
-def later(module: str, name: str, arguments: tuple[Any, ...] | None) -> Kept:
+def later(retold: Retold) -> Kept:
     """Such a function, with its address."""
-    made = Later(module, name, arguments)
+    made = Later(retold)
     return Kept(id(made), made)

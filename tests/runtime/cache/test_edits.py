@@ -82,12 +82,11 @@ def test_edits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sampling.sampled(["body", "global_array", "class_method"], 3))
 def test_a_moved_file(tmp_path: Path, name: str) -> None:
-    """The files' names are in tracebacks: another one is another program."""
+    """A checkout may lie anywhere; tracebacks and reports name the files of this process."""
     write(tmp_path, [name])
     right(observe(tmp_path, name), name)
     moved = tmp_path / "moved"
     moved.mkdir()
     (tmp_path / f"{name}.py").rename(moved / f"{name}.py")
     cache = str(tmp_path / "cache")
-    assert not right(observe(moved, name, TRACEJIT_CACHE=cache), name)["warm"]
     assert right(observe(moved, name, TRACEJIT_CACHE=cache), name)["warm"]

@@ -14,7 +14,6 @@ on. That is how a value goes in front of the loop that it does not depend on.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -116,12 +115,6 @@ class Module:
         if self._globals.setdefault(name, definition) != definition:
             raise ValueError(f"@{name} has two definitions")
         return f"@{name}"
-
-    def add_bytes(self, name: str, data: bytes) -> str:
-        """Add a constant whose name begins so and goes on with what tells others from it."""
-        text = "".join(chr(b) if chr(b).isalnum() and b < 128 else f"\\{b:02x}" for b in data)
-        definition = f'internal constant [{len(data)} x i8] c"{text}"'
-        return self.add_global(f"{name}_{len(data)}_{zlib.crc32(data):08x}", definition)
 
     def add_function(self, name: str, text: str) -> None:
         """Add a function's whole text. Raises ValueError if the name is taken."""

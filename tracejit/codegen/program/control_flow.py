@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from tracejit.codegen.analysis.branch_hints import LoopExits
 from tracejit.codegen.analysis.light_loops import LightLoops
 from tracejit.codegen.analysis.liveness import is_array
@@ -19,9 +21,12 @@ from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
+from tracejit.errors import Where
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
+from tracejit.link.addresses import Address, This
+from tracejit.link.interrupted import place_bytes
 from tracejit.ops.control.dataflow import Merge
 
 __all__ = ["Flow"]
@@ -271,16 +276,25 @@ class Flow:
         """A block that polls, of the loop that begins with a section."""
 
         from tracejit.codegen.program.exits import leave_if
-        from tracejit.codegen.support.interrupts import place_bytes, poll_address
+        from tracejit.codegen.support.interrupts import poll_address
 
         e, fb = self.e, self.e.fb
         e.module.declare_line("declare i32 @tj_poll(ptr, ptr) cold")
         e.symbols["tj_poll"] = poll_address()
         fb.block(label)
         places = (node.where for node in e.graph.sections[head].nodes if node.where is not None)
-        place = e.module.add_bytes("tj_place", place_bytes(next(places, None)))
+        place = _place(e, next(places, None))
         status = fb.emit(f"call i32 @tj_poll(ptr {self.poll_state()}, ptr {place})")
         leave_if(e, fb.emit(f"icmp ne i32 {status}, 0"))
+
+
+def _place(e: ProgramContext, where: Where | None) -> str:
+    """A place of the program in memory of the process: its file has another name elsewhere."""
+    name, memory = e.fresh("place"), np.frombuffer(place_bytes(where), np.uint8)
+    e.module.add_global(name, "external global i8")
+    e.symbols[name] = Address(memory.ctypes.data, This("place", (where, memory)))
+    e.keep.append(memory)
+    return f"@{name}"
 
 
 def _write(chunk: Chunk, phis: list[_Phi]) -> None:

@@ -6,7 +6,7 @@ takes the GIL, lets other threads run, and asks CPython whether a signal has com
 raises) is pending then. `state` is four i64, zero at first: how many iterations of a loop with
 array operations are left until the next poll, the times of the last poll and of the last look, and
 how many iterations there were between polls. `place` is that of the loop, from which the exception
-is seen to come: see `place_bytes`.
+is seen to come: see `link/interrupted.py`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import sys
 import time
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
-from tracejit.errors import Where
 from tracejit.link import interrupted
 from tracejit.link.addresses import Address
 from tracejit.link.finding import c_address, python_address
 from tracejit.link.shared import shared
 
-__all__ = ["LIGHT_PERIOD", "place_bytes", "poll_address"]
+__all__ = ["LIGHT_PERIOD", "poll_address"]
 
 #: Iterations between polls of a loop that only computes scalars.
 LIGHT_PERIOD = 4096
@@ -151,14 +150,6 @@ def _clock() -> tuple[str, dict[str, int]]:
         return _WINDOWS_CLOCK, {"GetTickCount64": c_address("GetTickCount64")}
     text = _POSIX_CLOCK.replace("{clock}", str(time.CLOCK_MONOTONIC))
     return text, {"clock_gettime": c_address("clock_gettime")}
-
-
-def place_bytes(where: Where | None) -> bytes:
-    """A place in the program for `tj_poll`: what it is made of, a line for each, none if empty."""
-    if where is None:
-        return b"\0"
-    text = f"{where.file}\n{where.line}\n{where.function or ''}"
-    return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def _compiled() -> Library:

@@ -56,6 +56,8 @@ def _array(address: int) -> bytes | None:
     match getattr(address, "of", None):
         case This("bytes", np.ndarray() as array):
             return array.tobytes("A")
+        case This("place", (_, np.ndarray() as place)):
+            return place.tobytes()
     return None
 
 

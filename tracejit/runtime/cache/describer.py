@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import Where
 from tracejit.library_names import class_of
 from tracejit.link.addresses import Address, Recipe, This
 from tracejit.link.constants import is_versioned, recipe_of
 from tracejit.link.digests import code_digest
-from tracejit.link.host_sites import host_site
-from tracejit.link.later import later
+from tracejit.link.later import Retold
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.finder import (
     Description,
@@ -75,6 +75,10 @@ class Describer:
         ]
         #: id -> (cell or dict of globals, description), of those that have been described.
         self._places: dict[int, tuple[Any, Description]] = {}
+        #: The files that places of the program are of, each with its number.
+        self._files: dict[str, int] = {}
+        #: Files, and by which descriptions code is found that is from there.
+        self._code_files = {f.__code__.co_filename: d for d, f in self._functions}
 
     def address(self, name: str, address: int) -> Description:
         """What an address is that the code is linked with. Raises Undescribed."""
@@ -86,18 +90,38 @@ class Describer:
         assert isinstance(of, This)
         if of.kind == "bytes":
             return ("bytes", np.ascontiguousarray(of.what).tobytes())
+        if of.kind == "place":
+            where: Where | None = of.what[0]
+            if where is None:
+                return ("bytes", of.what[1].tobytes())
+            return ("place", self._file(where.file), where.line, where.function)
         if of.kind == "site":
             targets, retold = of.what
             told = retold()
             if told is None:
                 raise Undescribed(f"what {name} calls")
-            return ("recipe", host_site.__module__, "host_site", (targets, told))
+            return ("site", targets, self._retold(told))
         if of.kind == "word":
             watched = of.what.get()
             if watched is None:
                 raise Undescribed("an object that has died")
             return ("word", self.object(watched))
         return self._called_later(of.what) or self.object(of.what)
+
+    def _retold(self, told: Retold) -> Description:
+        module, name, arguments, files = told
+        return (module, name, arguments, tuple(map(self._file, files)))
+
+    def _file(self, name: str) -> int:
+        return self._files.setdefault(name, len(self._files))
+
+    def files(self) -> Iterator[tuple[str, Description | None]]:
+        """The files that numbers mean, then others of the program: by code that is from there,
+        None for what is no file of the program."""
+        for _, f in self._functions:
+            self._file(f.__code__.co_filename)
+        for file in self._files:
+            yield file, self._code_files.get(file)
 
     def relations(self) -> Iterator[tuple[Description, int | None, Description]]:
         """Which cells, and which globals (None), functions have that are described otherwise.
@@ -131,12 +155,12 @@ class Describer:
 
     def _called_later(self, x: Any) -> Description | None:
         """What the compiler has programs call: it is found when it is called."""
-        told: Any = None
+        told: Retold | None = None
         if isinstance(x, MethodType) and hasattr(x.__self__, "retold"):
             told = x.__self__.retold(x.__name__)
         elif isinstance(x, FunctionType) and x.__module__.startswith(_COMPILER):
-            told = None if "<" in x.__qualname__ else (x.__module__, x.__qualname__, None)
-        return None if told is None else ("recipe", later.__module__, "later", told)
+            told = None if "<" in x.__qualname__ else (x.__module__, x.__qualname__, None, ())
+        return None if told is None else ("later", self._retold(told))
 
     def namespace(self, x: dict[str, Any]) -> Description:
         """A description of the dict of a module or of a library's class. Raises Undescribed."""
@@ -256,14 +280,16 @@ class Describer:
     def _function(self, x: FunctionType) -> Description:
         for module, path in self._names(x):
             if any(plain(f) is x for f in found_by_name(module, path)):
-                described = ("function", module, path, code_digest(x.__code__))
-                self._functions.append((described, x))
-                return described
+                return self._known(("function", module, path, code_digest(x.__code__)), x)
         enclosed = self._enclosed(x) or self._held(x)
         if enclosed is None:
             raise Undescribed(f"the function {x.__qualname__}, which its module does not hold")
-        self._functions.append((enclosed, x))
-        return enclosed
+        return self._known(enclosed, x)
+
+    def _known(self, described: Description, x: FunctionType) -> Description:
+        self._functions.append((described, x))
+        self._code_files.setdefault(x.__code__.co_filename, described)
+        return described
 
     def _enclosed(self, x: FunctionType) -> Description | None:
         """A function that another one has in its closure, such as one that was decorated."""
@@ -309,7 +335,9 @@ class Describer:
             for found in found_by_name(module, path):
                 inner = plain(found)
                 if inner is x or getattr(inner, "__code__", None) is x:
-                    return ("code by name", module, path, code_digest(x))
+                    described = ("code by name", module, path, code_digest(x))
+                    self._code_files.setdefault(x.co_filename, described)
+                    return described
         held = self._held(x)
         if held is None:
             raise Undescribed(f"the code of {x.co_qualname}, which no module holds")

@@ -47,7 +47,7 @@ def _lasting() -> dict[str, Any]:
         "python": (sys.version, sys.abiflags, sys.maxsize),
         "system": (sys.platform, platform.machine()),
         "processor": _processor(),
-        "numpy": _file(np._core._multiarray_umath.__file__),  # type: ignore[attr-defined]
+        "numpy": _library(np._core._multiarray_umath.__file__),  # type: ignore[attr-defined]
         "tracejit": _sources(),
     }
 
@@ -95,11 +95,39 @@ def _described() -> tuple[Any, Any]:
     return (found, lasting)
 
 
-def _file(path: str | None) -> tuple[Any, ...]:
+def _library(path: str | None) -> tuple[Any, ...]:
+    """What tells a file of NumPy from that of another build, wherever it lies: its contents."""
     if path is None:
         return ()
-    found = os.stat(path)
-    return os.path.realpath(path), found.st_size, found.st_mtime_ns
+    root = os.path.dirname(os.path.dirname(np.__file__))
+    name = os.path.relpath(path, root).replace(os.sep, "/")
+    noted = _installed(root, "numpy", path).partition(f"\n{name},".encode())[2]
+    found, _, size = noted.partition(b"\n")[0].strip().partition(b",")
+    if found.startswith(b"sha256=") and size.isdigit():
+        return found.decode(), int(size)
+    import base64
+    from hashlib import sha256
+
+    with open(path, "rb") as file:
+        data = file.read()
+    digest = base64.urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=")
+    return f"sha256={digest}", len(data)
+
+
+def _installed(folder: str, package: str, path: str) -> bytes:
+    """The list of files, with digests, that the installer of a package has left in a folder; none
+    where it does not tell of a file as it is now."""
+    try:
+        start = f"{package}-"
+        names = [x for x in os.listdir(folder) if x.startswith(start)]
+        (name,) = [x for x in names if x.endswith(".dist-info")]
+        record = os.path.join(folder, name, "RECORD")
+        if os.stat(record).st_mtime_ns < os.stat(path).st_mtime_ns:
+            return b""  # The file was written after it was installed.
+        with open(record, "rb") as file:
+            return b"\n" + file.read()
+    except (OSError, ValueError):
+        return b""
 
 
 def _sources() -> tuple[Any, ...]:
@@ -108,7 +136,9 @@ def _sources() -> tuple[Any, ...]:
     root = PACKAGE.rstrip(os.sep)
     if os.path.basename(os.path.dirname(root)) in ("site-packages", "dist-packages"):
         # What an installer has put there is replaced as a whole.
-        return (version, _file(os.path.join(root, "__init__.py")))
+        record = _installed(os.path.dirname(root), "tracejit", os.path.join(root, "__init__.py"))
+        if b"\ntracejit/__init__.py," in record:
+            return (version, digest(record))
     found: list[tuple[str, int, int]] = []
     pending = [root]
     while pending:
@@ -118,5 +148,6 @@ def _sources() -> tuple[Any, ...]:
                     pending.append(entry.path)
             elif entry.name.endswith(".py"):
                 stat = entry.stat()
-                found.append((entry.path, stat.st_size, stat.st_mtime_ns))
+                name = entry.path.removeprefix(root)
+                found.append((name, stat.st_size, stat.st_mtime_ns))
     return (version, digest(repr(sorted(found)).encode()))

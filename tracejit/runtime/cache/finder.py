@@ -17,11 +17,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from tracejit.errors import Where
 from tracejit.library_names import names_of
 from tracejit.link.addresses import Recipe, resolve
 from tracejit.link.constants import is_versioned
 from tracejit.link.digests import code_digest
 from tracejit.link.finding import Kept
+from tracejit.link.host_sites import host_site
+from tracejit.link.interrupted import place_bytes
+from tracejit.link.later import later
 from tracejit.link.watch import watch
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.paths import contents_digest, follow, options_of
@@ -102,8 +106,13 @@ def found_by_name(module: str, path: Sequence[str]) -> list[Any]:
 class Finder:
     """Finds what is described, for one function of this process."""
 
-    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
-        self.roots, self.jitted = roots, jitted
+    def __init__(
+        self,
+        roots: Sequence[FunctionType],
+        jitted: Any = None,
+        files: Sequence[tuple[str, Description | None]] = (),
+    ) -> None:
+        self.roots, self.jitted, self._files = roots, jitted, files
         self._levels: list[_StandIn] = []
         #: id -> what was found, by which description.
         self._described: dict[int, tuple[Any, Description]] = {}
@@ -121,6 +130,14 @@ class Finder:
             return address
         if d[0] == "bytes":
             return self._bytes(d[1])
+        if d[0] == "place":
+            return self._bytes(place_bytes(Where(self.file(d[1]), *d[2:])))
+        if d[0] in ("site", "later"):
+            *targets, (module, name, arguments, files) = d[1:]
+            retold = module, name, arguments, tuple(map(self.file, files))
+            address, kept = later(retold) if not targets else host_site(targets[0], retold)
+            self.keep.append(kept)
+            return address
         if d[0] == "word":
             found = self.object(d[1])
             if isinstance(found, type):
@@ -139,6 +156,15 @@ class Finder:
         address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
         ctypes.memmove(address, data, len(data))
         return address
+
+    def file(self, number: int) -> str:
+        """What a file is called here. Raises LookupError where the code from there is not here."""
+        name, described = self._files[number]
+        if described is None:
+            return name
+        found = self.object(described)
+        code: CodeType = getattr(found, "__code__", found)
+        return code.co_filename
 
     def object(self, d: Description) -> Any:
         """What is described. Raises LookupError where it is not here, or is something else.

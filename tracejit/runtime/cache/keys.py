@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -58,9 +57,6 @@ def _told(function: Any, roots: list[FunctionType]) -> Any:
     if inner is not None:
         return _told(inner, roots)
     if isinstance(function, FunctionType):
-        if not os.path.isfile(function.__code__.co_filename):
-            # A cell of a notebook has another name in each process, which errors would show.
-            raise NotCached("the file that it is from does not exist")
         roots.append(function)
         return (function.__qualname__, code_digest(function.__code__))
     if hasattr(function, "traced_call") and hasattr(function, "function"):

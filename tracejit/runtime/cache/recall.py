@@ -194,9 +194,12 @@ def _recalled(jitted: Any, known: Cached, path: str) -> None:
         if record is None:
             known.refused[path] = "the file is damaged"
             return
-        library = _linked(jitted, known, record)
+        assert known.key is not None
+        finder = Finder(known.key.roots, jitted, [file[:2] for file in record["files"]])
+        names = {file[0]: finder.file(k) for k, file in enumerate(record["files"])}
+        library = _linked(finder, record, names)
         if is_verdict:
-            _add_verdict(jitted, known, library, record)
+            _add_verdict(jitted, known, library, record, names)
         else:
             append_entry(jitted, library, record["entry"], None)
     except Exception as e:
@@ -206,16 +209,18 @@ def _recalled(jitted: Any, known: Cached, path: str) -> None:
     known.refused.pop(path, None)
     if is_verdict:
         return
-    known.compiles.append(record["compile"])
+    known.compiles.append((record["compile"], names))
     if jitted._state is not None:
         jitted._report.variants.extend(recalled_compiles(jitted))
 
 
-def _add_verdict(jitted: Any, known: Cached, library: Loaded, record: dict[str, Any]) -> None:
+def _add_verdict(
+    jitted: Any, known: Cached, library: Loaded, record: dict[str, Any], names: dict[str, str]
+) -> None:
     from tracejit.runtime.cache.verdicts import Verdicts
 
     known.verdicts = known.verdicts or Verdicts(jitted)
-    known.verdicts.add(library, record)
+    known.verdicts.add(library, record, names)
 
 
 @never_fails(lambda: None)
@@ -225,11 +230,10 @@ def verdict_on(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return None if known.verdicts is None else known.verdicts.find(args, kwargs)
 
 
-def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
-    """Machine code in memory. Raises LookupError where this process is another one than it is for,
-    LinkError where it cannot be loaded."""
-    assert known.key is not None
-    finder = Finder(known.key.roots, jitted)
+def _linked(finder: Finder, record: dict[str, Any], names: dict[str, str]) -> Loaded:
+    """Machine code in memory; `names` are those of files here, by those that they had. Raises
+    LookupError where this process is another one than it is for, LinkError where it cannot be
+    loaded."""
     for package, version in record["versions"]:
         if getattr(importlib.import_module(package), "__version__", None) != version:
             raise LookupError(f"{package} has another version than {version}")
@@ -240,6 +244,9 @@ def _linked(jitted: Any, known: Cached, record: dict[str, Any]) -> Loaded:
         held = NOTHING if value is None else namespace[name]
         if not note_name(namespace, name, held):
             raise LookupError(f"{name} cannot be watched")
+    for file, _, is_text in record["files"]:
+        if is_text and names[file] != file:
+            raise LookupError(f"a text of the program has the name of its file, {file}")
     for kind, described, name, value in record["constants"]:
         _check_constant(finder.object(described), kind, name, finder.object(value))
     _check_places(finder, record["places"])
@@ -295,4 +302,5 @@ def recalled_compiles(jitted: Any) -> list[Any]:
     if known is None:
         return []
     data, known.compiles = known.compiles, []
-    return [dataclasses.replace(restored(x), recalled=True) for x in data if x is not None]
+    told = [restored(x, files) for x, files in data if x is not None]
+    return [dataclasses.replace(x, recalled=True) for x in told]

@@ -7,6 +7,7 @@ anything else is not written, and `tracejit cache why` tells what that is.
 from __future__ import annotations
 
 import dataclasses
+import marshal
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -148,8 +149,12 @@ def _linked(
         ],
         "constants": list(_constants(describer, spec)),
     }
-    versions = _versions([*addresses, *described["bindings"], *described["names"]])
-    return {**described, "versions": versions, "relations": list(describer.relations())}
+    described["versions"] = _versions([*addresses, *described["bindings"], *described["names"]])
+    described["relations"] = list(describer.relations())
+    # A name in the text of the program is part of it: elsewhere it may be another one.
+    data = marshal.dumps(described)
+    described["files"] = [(*file, os.fsencode(file[0]) in data) for file in describer.files()]
+    return described
 
 
 def _binding(

@@ -8,6 +8,7 @@ object of any other class, a subclass of a number or a tuple included, has no pl
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -37,6 +38,7 @@ _LINKED: Schema = {
     "names": (list,),
     "places": (list,),
     "relations": (list,),
+    "files": (list,),
     "constants": (list,),
     "versions": (list,),
     "label": (str,),
@@ -123,24 +125,27 @@ def _to_plain(x: Any, known: dict[int, Any]) -> Any:
     return known[id(x)][1]
 
 
-def restored(plain: Any) -> Any:
-    """The object of a plain form. Raises ValueError for what is none."""
-    return _restored(plain, {})
+def restored(plain: Any, files: Mapping[str, str] | None = None) -> Any:
+    """The object of a plain form; places are in these `files` by other names. Raises ValueError for
+    what is none."""
+    return _restored(plain, {}, files or {})
 
 
-def _restored(plain: Any, known: dict[int, Any]) -> Any:
+def _restored(plain: Any, known: dict[int, Any], files: Mapping[str, str]) -> Any:
     if type(plain) in _ATOMS:
         return plain
     if type(plain) is not tuple or not plain:
         raise ValueError(f"no plain form: {plain!r:.60}")
     if id(plain) not in known:
         name, *held = plain
-        inside = [_restored(x, known) for x in held]
+        inside = [_restored(x, known, files) for x in held]
         if name in _CONTAINERS:
             made = _CONTAINERS[name](inside)
         elif name in CLASSES and len(inside) == len(CLASSES[name][1]):
             module, fields = CLASSES[name]
             cls = getattr(importlib.import_module(module), name)
+            if name == "Where":
+                inside[0] = files.get(inside[0], inside[0])
             made = cls(**dict(zip(fields, inside, strict=True)))
         else:
             raise ValueError(f"no plain form: {plain!r:.60}")

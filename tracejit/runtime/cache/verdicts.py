@@ -52,11 +52,11 @@ class Verdicts:
     def __len__(self) -> int:
         return len(self._found)
 
-    def add(self, library: Any, record: dict[str, Any]) -> None:
-        """Add a verdict of a file."""
+    def add(self, library: Any, record: dict[str, Any], names: dict[str, str]) -> None:
+        """Add a verdict of a file; `names` are those of source files here, by what they were."""
         accepts = flat_callable(library, record["entry"], None)
-        guilty = [tuple(line) for line in record["guilty"]]
-        found = Verdict(accepts, restored(record["fallback"]), guilty, record["seconds"])
+        guilty = [(names.get(file, file), line) for file, line in record["guilty"]]
+        found = Verdict(accepts, restored(record["fallback"], names), guilty, record["seconds"])
         self._found.append(found)
 
     @never_fails(lambda: None)

@@ -6,10 +6,12 @@ What a node says of objects of this process, by their numbers, has no meaning in
 from __future__ import annotations
 
 import importlib
+import io
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tracejit.errors import Where
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node
 from tracejit.link.constants import is_versioned
@@ -41,12 +43,46 @@ def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | No
     try:
         attrs = {name: _unnumbered(x) for name, x in node.attrs.items()}
         told = Node(node.op, node.inputs, attrs, node.outputs, node.regions, node.binds, node.where)
-        data = pickle.dumps((told, tuple(strides)))
+        data, files = _dumped((told, tuple(strides)))
         # A program that was loaded has no other way to find what it calls.
-        pickle.loads(data)
+        _loaded(data, files)
     except Exception:
         return None
-    return __name__, "site_method", (kind, method, data)
+    return __name__, "site_method", (kind, method, data), files
+
+
+class _Pickler(pickle.Pickler):
+    """Writes places of the program with the numbers of their files, which lie elsewhere there."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.files: dict[str, int] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is not Where:
+            return None
+        number = self.files.setdefault(obj.file, len(self.files))
+        return number, obj.line, obj.function, obj.column, obj.end_column, obj.device
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, files: Sequence[str]) -> None:
+        super().__init__(file)
+        self.files = files
+
+    def persistent_load(self, pid: Any) -> Where:
+        return Where(self.files[pid[0]], *pid[1:])
+
+
+def _dumped(x: Any) -> tuple[bytes, tuple[str, ...]]:
+    file = io.BytesIO()
+    pickler = _Pickler(file)
+    pickler.dump(x)
+    return file.getvalue(), tuple(pickler.files)
+
+
+def _loaded(data: bytes, files: Sequence[str]) -> Any:
+    return _Unpickler(io.BytesIO(data), files).load()
 
 
 def _unnumbered(x: Any) -> Any:
@@ -61,11 +97,11 @@ def _unnumbered(x: Any) -> Any:
     return tuple([_unnumbered(item) for item in x])
 
 
-def site_method(kind: str, method: str, data: bytes) -> Callable[..., Any]:
+def site_method(kind: str, method: str, data: bytes, files: tuple[str, ...]) -> Callable[..., Any]:
     """A method of a site that is made anew."""
     importlib.import_module("tracejit.ops")  # fills the registry
     module, name = _CLASSES[kind]
-    node, strides = pickle.loads(data)
+    node, strides = _loaded(data, files)
     site = getattr(importlib.import_module(module), name)(node, strides)
     found: Callable[..., Any] = getattr(site, method)
     return found
