@@ -122,11 +122,20 @@ def _mark(obj: Any) -> tuple[str, ...]:
     code = getattr(function, "__code__", None)
     cls = type(obj)
     names = [str(getattr(obj, name, "")) for name in ("__module__", "__qualname__", "__name__")]
+    names += _owner(obj)
     return (
         f"{cls.__module__}.{cls.__qualname__}",
         *names,
         code_digest(code) if isinstance(code, CodeType) else "",
     )
+
+
+def _owner(obj: Any) -> list[str]:
+    """Which single object of a package a method is bound to."""
+    owner = getattr(obj, "__self__", None)
+    if owner is None or callable(owner) or isinstance(owner, types.ModuleType):
+        return []
+    return [".".join(place) for place in _places(owner)]
 
 
 def _functions(cls: type) -> list[Any]:
@@ -170,6 +179,10 @@ def _places(obj: Any) -> Iterator[tuple[str, ...]]:
         yield from ((module, name) for module in UFUNC_MODULES if module in sys.modules)
         return
     owner = getattr(obj, "__self__", None)
+    if _owner(obj) and is_versioned(own := type(owner).__module__):
+        # A method of a single object, such as `random.random`.
+        held = vars(sys.modules[own])
+        yield from ((own, other) for other, x in list(held.items()) if x is obj)
     if isinstance(obj, BuiltinFunctionType) and isinstance(owner, type):
         yield (owner.__module__, *owner.__qualname__.split("."), name.rpartition(".")[2])
     module = getattr(obj, "__module__", None)
