@@ -28,6 +28,7 @@ from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.recall import (
     cached,
     is_off,
+    is_plain,
     recall,
     recalled_compiles,
     verdict_on,
@@ -356,6 +357,9 @@ def _compiled(
             _parts(self).root.guilty.update(verdict.guilty)
             self._fallbacks.tell(structure.eager)
             return native.MISS
+        if is_plain(self, *given) and self._plain_calls.recalled(*given):
+            with self._eager_runs:
+                return _plain(self)(*given[0], **given[1])
         if config.background() and not structure.foreground and not self._fallbacks.is_strict:
             from tracejit.runtime import background
 

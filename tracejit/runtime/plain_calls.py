@@ -91,6 +91,15 @@ class PlainCalls:
             record.eager = 0
             self._publish(self._table.without(kind))
 
+    def recalled(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """An earlier process has compiled calls of this kind, which was not worth their dispatch;
+        whether they are answered plainly."""
+        found = None if self.is_off else self._find(args, kwargs)
+        if found is None or found[1].trees:
+            return False
+        self._answer(*found)
+        return True
+
     def answered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call was answered by what is compiled."""
         if self._table is None or self.is_off:

@@ -69,6 +69,7 @@ def called(module: Any) -> dict[str, Any]:
     return {
         "got": got,
         "warm": f._state is None,
+        "compiled": 0 if f._state is None else sum(not c.recalled for c in f._report.variants),
         "files": len(known.files) if known else 0,
         "refused": sorted(known.refused.values()) if known else [],
         "unwritten": sorted(known.unwritten.values()) if known else [],

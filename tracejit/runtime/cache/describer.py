@@ -26,7 +26,12 @@ from tracejit.runtime.cache.finder import (
     found_by_name,
     plain,
 )
-from tracejit.runtime.cache.paths import contents_digest, options_of, path_to
+from tracejit.runtime.cache.paths import (
+    contents_digest,
+    names_of_arguments,
+    options_of,
+    path_to,
+)
 from tracejit.runtime.entries.jit_type import JitBase
 
 __all__ = ["Describer", "Undescribed"]
@@ -65,8 +70,17 @@ def _chain(jitted: Any) -> dict[int, Description]:
 class Describer:
     """Describes objects for one function, whose roots are given."""
 
-    def __init__(self, roots: Sequence[FunctionType], jitted: Any = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[FunctionType],
+        jitted: Any = None,
+        given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {}),
+    ) -> None:
         self.roots = roots
+        self._holders: list[tuple[Description, dict[str, Any]]] = [
+            *((("globals", ("root", k)), root.__globals__) for k, root in enumerate(roots)),
+            (("arguments",), names_of_arguments(given)),
+        ]
         self._chain = {} if jitted is None else _chain(jitted)
         #: What is being described.
         self._sought: list[FunctionType] = []
@@ -156,11 +170,24 @@ class Describer:
     def _called_later(self, x: Any) -> Description | None:
         """What the compiler has programs call: it is found when it is called."""
         told: Retold | None = None
+        if isinstance(x, MethodType) and hasattr(x.__self__, "portable"):
+            return self._made(x.__self__, x.__name__)
         if isinstance(x, MethodType) and hasattr(x.__self__, "retold"):
             told = x.__self__.retold(x.__name__)
         elif isinstance(x, FunctionType) and x.__module__.startswith(_COMPILER):
             told = None if "<" in x.__qualname__ else (x.__module__, x.__qualname__, None, ())
         return None if told is None else ("later", self._retold(told))
+
+    def _made(self, x: Any, name: str) -> Description:
+        """A method of an object of the compiler, which is made again."""
+        try:
+            data, files, objects = x.portable()
+        except Exception as e:
+            raise Undescribed(f"what makes the results: {e}") from None
+        meant = tuple(map(self.object, objects))
+        cls = type(x)
+        path = (cls.__module__, cls.__qualname__, name)
+        return ("made", path, data, meant, tuple(map(self._file, files)))
 
     def namespace(self, x: dict[str, Any]) -> Description:
         """A description of the dict of a module or of a library's class. Raises Undescribed."""
@@ -256,12 +283,12 @@ class Describer:
         return found
 
     def _held(self, x: Any) -> Description | None:
-        """What a container, a class or an object holds that a root can see."""
-        for k, root in enumerate(self.roots):
-            path = path_to(x, root.__globals__)
+        """What a container, a class or an object holds that a root can see, or an argument."""
+        for place, names in self._holders:
+            path = path_to(x, names)
             if path is not None:
                 try:
-                    return ("at", ("globals", ("root", k)), path, contents_digest(x))
+                    return ("at", place, path, contents_digest(x))
                 except LookupError as e:
                     raise Undescribed(f"what a {type(x).__qualname__} is made of: {e}") from None
         return None

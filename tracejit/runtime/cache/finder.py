@@ -28,7 +28,7 @@ from tracejit.link.interrupted import place_bytes
 from tracejit.link.later import later
 from tracejit.link.watch import watch
 from tracejit.runtime.cache.contents import class_digest
-from tracejit.runtime.cache.paths import contents_digest, follow, options_of
+from tracejit.runtime.cache.paths import contents_digest, follow, names_of_arguments, options_of
 from tracejit.runtime.entries.jit_type import JitBase
 
 __all__ = ["Description", "Finder", "contents_of", "found_by_name", "plain"]
@@ -36,6 +36,8 @@ __all__ = ["Description", "Finder", "contents_of", "found_by_name", "plain"]
 Description = tuple[Any, ...]
 #: Descriptions of what is as good as anything equal.
 _BY_CONTENTS = frozenset({"recipe", "tuple", "bytes"})
+#: The module that makes objects of the compiler again.
+_PORTABLE = "tracejit.link.portable"
 #: Machine code reads constants in vectors.
 _ALIGNMENT = 64
 
@@ -111,7 +113,9 @@ class Finder:
         roots: Sequence[FunctionType],
         jitted: Any = None,
         files: Sequence[tuple[str, Description | None]] = (),
+        given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {}),
     ) -> None:
+        self._names_of_arguments = names_of_arguments(given)
         self.roots, self.jitted, self._files = roots, jitted, files
         self._levels: list[_StandIn] = []
         #: id -> what was found, by which description.
@@ -146,9 +150,22 @@ class Finder:
             watched = watch(found)
             self.keep.append(watched)
             return watched.address
-        found = self.object(d)
+        found = self.object(d) if d[0] != "made" else self._made(*d[1:])
         self.keep.append(found)
         return id(found)
+
+    def _made(
+        self,
+        path: tuple[str, str, str],
+        data: bytes,
+        meant: Sequence[Description],
+        files: Sequence[int],
+    ) -> Any:
+        """A method of an object of the compiler, made when it is first called."""
+        objects = tuple(map(self.object, meant))
+        self.keep.append(objects)
+        given = (*path, data, objects)
+        return later((_PORTABLE, "method", given, tuple(map(self.file, files)))).what
 
     def _bytes(self, data: bytes) -> int:
         memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
@@ -244,6 +261,9 @@ class Finder:
         if contents_digest(found) != digest:
             raise LookupError("what a container holds has other contents")
         return found
+
+    def _arguments(self) -> dict[str, Any]:
+        return self._names_of_arguments
 
     def _names(self, described: Description) -> Any:
         return names_of(self.object(described))

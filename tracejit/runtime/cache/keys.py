@@ -91,6 +91,8 @@ def call_kind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 def _kind(x: Any) -> Any:
     if type(x) is np.ndarray:
         return (x.dtype.str, x.ndim)
+    if type(x) is FunctionType:
+        return ("function", code_digest(x.__code__))
     if type(x) in (list, tuple, dict):
         return (type(x).__name__, len(x) if type(x) is not list else -1)
     return (type(x).__module__, type(x).__qualname__)

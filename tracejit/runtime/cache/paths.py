@@ -13,13 +13,19 @@ from tracejit.link.digests import code_digest, digest
 from tracejit.runtime.cache.keys import NotCached, told_of
 from tracejit.runtime.entries.jit_type import JitBase
 
-__all__ = ["contents_digest", "follow", "options_of", "path_to"]
+__all__ = ["contents_digest", "follow", "names_of_arguments", "options_of", "path_to"]
 
 Path = tuple[tuple[str, Any], ...]
 #: How many steps a path has at most, and how many objects are looked through for one.
 _STEPS, _OBJECTS = 5, 20_000
 _HEAP_TYPE = 1 << 9
 _KEYS = (str, int, float, bool, bytes, type(None))
+
+
+def names_of_arguments(given: tuple[tuple[Any, ...], dict[str, Any]]) -> dict[str, Any]:
+    """The arguments of a call, by names that paths begin with."""
+    args, kwargs = given
+    return {"args": args, "kwargs": kwargs}
 
 
 def path_to(x: Any, names: dict[str, Any]) -> Path | None:

@@ -34,6 +34,7 @@ __all__ = [
     "cached",
     "floats_seen",
     "is_off",
+    "is_plain",
     "recall",
     "recalled_compiles",
     "seen",
@@ -57,6 +58,8 @@ class Cached:
         self.codes = [] if key is None else [root.__code__ for root in key.roots]
         #: The kinds of calls that have been looked for.
         self.kinds: set[str] = set()
+        #: Those that files answer: whether one of these is worth its dispatch.
+        self.worthwhile: dict[str, bool] = {}
         #: The files of what answers calls here, and of those that were loaded the reports.
         self.files: set[str] = set()
         self.compiles: list[Any] = []
@@ -133,7 +136,7 @@ def recall(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], again: bo
             *_records(known.key, kind, files.VERDICT)[-_MOST_VERDICTS:],
         ):
             if os.path.basename(path) not in known.files:
-                _recalled(jitted, known, path)
+                _recalled(jitted, known, kind, path, (args, kwargs))
         # What was imported meanwhile may have added names to modules.
         refresh()
         if len(known.files) == before:
@@ -187,7 +190,20 @@ def _read(key: Key) -> Iterator[dict[str, Any]]:
     return (record for record in records if record is not None)
 
 
-def _recalled(jitted: Any, known: Cached, path: str) -> None:
+@never_fails(lambda: False)
+def is_plain(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether files answer calls of this kind, but plain Python costs less than their checks."""
+    known: Cached | None = jitted._cached
+    return known is not None and known.worthwhile.get(call_kind(args, kwargs)) is False
+
+
+def _recalled(
+    jitted: Any,
+    known: Cached,
+    kind: str,
+    path: str,
+    given: tuple[tuple[Any, ...], dict[str, Any]],
+) -> None:
     is_verdict = path.endswith(files.VERDICT)
     try:
         record = files.read(path, VERDICT_SCHEMA if is_verdict else ENTRY_SCHEMA)
@@ -195,7 +211,8 @@ def _recalled(jitted: Any, known: Cached, path: str) -> None:
             known.refused[path] = "the file is damaged"
             return
         assert known.key is not None
-        finder = Finder(known.key.roots, jitted, [file[:2] for file in record["files"]])
+        files_there = [file[:2] for file in record["files"]]
+        finder = Finder(known.key.roots, jitted, files_there, given)
         names = {file[0]: finder.file(k) for k, file in enumerate(record["files"])}
         library = _linked(finder, record, names)
         if is_verdict:
@@ -209,6 +226,7 @@ def _recalled(jitted: Any, known: Cached, path: str) -> None:
     known.refused.pop(path, None)
     if is_verdict:
         return
+    known.worthwhile[kind] = known.worthwhile.get(kind, False) or record["worthwhile"]
     known.compiles.append((record["compile"], names))
     if jitted._state is not None:
         jitted._report.variants.extend(recalled_compiles(jitted))

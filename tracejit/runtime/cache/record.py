@@ -51,12 +51,13 @@ def record(
     def described(key: Key) -> dict[str, Any]:
         if variant.call_spec is None:
             raise Undescribed("such a call has no entry of machine code")
-        describer = Describer(key.roots, jitted)
+        describer = Describer(key.roots, jitted, given)
         return {
             **_linked(describer, made_of, variant.call_spec, traced.bindings, traced.library_names),
             "ranks": ranks,
             "sizes": list(sizes),
             "floats": {} if traced.capture is None else traced.capture.floats(),
+            "worthwhile": compiled.worthwhile,
             "compile": _plain_report(compiled),
             "signature": compiled.signature,
         }

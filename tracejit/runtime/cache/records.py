@@ -50,6 +50,7 @@ ENTRY_SCHEMA: Schema = {
     "ranks": (tuple,),
     "sizes": (list,),
     "floats": (dict,),
+    "worthwhile": (bool,),
     "compile": (tuple, NoneType),
 }
 VERDICT_SCHEMA: Schema = {

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tracejit.frontend.interpreter.entry import Store
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, Made, Shared, Static
+from tracejit.frontend.tracing.pytree import (
+    LEAF,
+    Alternative,
+    Boxed,
+    Identity,
+    Made,
+    Shared,
+    Static,
+    TreeDef,
+    unflatten,
+)
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
+from tracejit.link.portable import Meant, Portable, portable
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     Choice,
@@ -34,11 +46,15 @@ from tracejit.runtime.call.entry_spec import (
     ScalarLeaf,
 )
 from tracejit.runtime.compile.stages import ResultPlan, Traced
+from tracejit.runtime.entries.jit_type import JitBase
 
 __all__ = ["Results", "direct_results", "make_results"]
 
 #: Classes of keys whose hash and equality run no Python code.
 _KEYS = (str, int, float, bool, bytes, type(None))
+#: What trees are made of: the compiler's classes, and containers and numbers.
+_COMPILER = ("tracejit.frontend.", "tracejit.ir.", "tracejit.ops.", "tracejit.runtime.")
+_WRITTEN = frozenset((*_KEYS, complex, tuple, list, dict, frozenset, slice, range))
 #: Results that an entry has code for, of those that a run may choose.
 _PATHS = 16
 #: From how many constants on a list of these alone is one output.
@@ -47,7 +63,7 @@ _MANY = 8
 
 def make_results(traced: Traced) -> Results | None:
     """What makes the results of a trace, or None where the entry's result is the user's."""
-    return Results(traced) if traced.shape_of_result == "other" else None
+    return Results.of(traced) if traced.shape_of_result == "other" else None
 
 
 def direct_results(
@@ -93,14 +109,10 @@ def direct_results(
                 return DirectResults(tuple(out), stored, None, kinds)
         if _alternates(traced.tree.root):
             return None
-        count = len(places)
         places += [place(_owner(store, numbers)) for store in traced.stores]
-        results = Results(traced)
-
-        def finish(parts: Sequence[Any]) -> Any:
-            return write_back(results.shape(parts[:count]), traced.stores, parts[count:])
-
-        return DirectResults(tuple(out), Container(tuple, tuple(places)), finish)
+        return DirectResults(
+            tuple(out), Container(tuple, tuple(places)), Results.of(traced).finish_parts
+        )
     made = _made(traced.tree.root, iter(places), out, {})
     if made is not None:
         chosen = _chosen(made, {}, out, iter(range(_PATHS)))
@@ -108,7 +120,7 @@ def direct_results(
             return DirectResults(tuple(out), chosen)
     if _alternates(traced.tree.root):
         return None
-    return DirectResults(tuple(out), Container(tuple, tuple(places)), Results(traced).shape)
+    return DirectResults(tuple(out), Container(tuple, tuple(places)), Results.of(traced).shape)
 
 
 def _owner(store: Store, numbers: Mapping[int, int]) -> Output:
@@ -278,29 +290,45 @@ def _resolved(made: Any, known: Mapping[int, bool], done: dict[int, Container]) 
 class Results:
     """Makes the user's result from the outputs and from leaves, by their numbers."""
 
-    def __init__(self, traced: Traced) -> None:
-        self.plans = traced.plans
-        self._rebuild = traced.rebuild
-        root = traced.tree.root
-        self._build = _builder(root)
-        self._choose = _chooser(root)
+    def __init__(
+        self,
+        plans: Sequence[ResultPlan],
+        tree: TreeDef,
+        count: int,
+        stores: tuple[Store, ...],
+        sized: dict[int, Leaf],
+    ) -> None:
+        self.plans, self._tree, self._count = plans, tree, count
+        self._stores, self._sized = stores, sized
+        self._build = _builder(tree.root)
+        self._choose = _chooser(tree.root)
         views = [view for plan in self.plans for view in plan.views]
-        leaves = traced.specialization.leaves
-        self._sized: dict[int, Leaf] = {}
-        known = ((*view.attrs.values(), view.corner, view.places) for view in views)
-        if any(map(_has_sizes, known)):
-            self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
         #: The numbers of the leaves that the results are made from.
-        self._stores = traced.stores
         owners = {store.place for store in self._stores if store.place is not None}
         used = {p.leaf for p in self.plans if p.leaf is not None}
         self.leaves = sorted(used | {*self._sized} | owners)
-        self._count = len(traced.outputs)
         #: For each part of the result, which value it is, where all of them are whole values.
         self._places: list[int] | None = None
         if not views:
             by_leaf = {k: self._count + at for at, k in enumerate(self.leaves)}
             self._places = [self._place(plan, by_leaf) for plan in self.plans]
+
+    @classmethod
+    def of(cls, traced: Traced) -> Results:
+        """Those of a trace."""
+        views = [view for plan in traced.plans for view in plan.views]
+        known = ((*view.attrs.values(), view.corner, view.places) for view in views)
+        sized: dict[int, Leaf] = {}
+        if any(map(_has_sizes, known)):
+            leaves = traced.specialization.leaves
+            sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
+        return cls(traced.plans, traced.tree, len(traced.outputs), traced.stores, sized)
+
+    def portable(self) -> Portable:
+        """The arguments that another process makes the same of. Raises what `pickle` does."""
+        plans = [dataclasses.replace(plan, geometry=None) for plan in self.plans]
+        given = plans, self._tree, self._count, self._stores, self._sized
+        return portable(given, _is_of_the_program, _reduced)
 
     def _place(self, plan: ResultPlan, by_leaf: Mapping[int, int]) -> int:
         if plan.same_as is not None:
@@ -317,6 +345,11 @@ class Results:
         given = values[self._count :]
         return self(values, dict(zip(self.leaves, given, strict=True)))
 
+    def finish_parts(self, parts: Sequence[Any]) -> Any:
+        """The result from its parts followed by what the stores go into."""
+        count = len(self.plans)
+        return write_back(self.shape(parts[:count]), self._stores, parts[count:])
+
     def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
         """The user's result."""
         made = self.shape(_Parts(self, outputs, leaves))
@@ -330,7 +363,7 @@ class Results:
             return self._choose(parts)
         if self._build is not None:
             return self._build(parts)
-        return self._rebuild(parts)
+        return unflatten(self._tree, parts)
 
     def some(
         self,
@@ -353,6 +386,33 @@ class Results:
             elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
                 sizes[leaf.size] = leaves[k]
         return sizes
+
+
+def _is_of_the_program(x: Any) -> bool:
+    """Whether an object in a tree is one of the program, not of the compiler."""
+    cls = type(x)
+    if isinstance(x, (type, FunctionType)):
+        return not (x.__module__ == "copyreg" or x.__module__.startswith(_COMPILER))
+    if cls in _WRITTEN or isinstance(x, np.dtype):
+        return cls is str  # Texts are compared by identity, too.
+    return isinstance(x, JitBase) or not cls.__module__.startswith(_COMPILER)
+
+
+def _reduced(x: Any) -> Any:
+    """How an object of the compiler is made again that has more than its bytes can hold."""
+    if type(x) is Static:
+        return Static, (Meant(x.value),)
+    if type(x) is Identity:
+        value = x.get()
+        if value is None:
+            raise LookupError("an object that has died")
+        return Identity, (Meant(value),)
+    if type(x) is ViewStep:
+        indices = (None,) * len(x.indices)
+        return ViewStep, (None, x.op, indices, x.attrs, x.writeable, x.corner, x.windows)
+    if type(x) is TreeDef:
+        return TreeDef, (x.root, x.count)
+    return NotImplemented
 
 
 class _Parts(Sequence[Any]):

@@ -32,7 +32,7 @@ def partial_call(
     lowered = lower_call(owner, args, kwargs)
     traced = lowered.traced
     leaves, inputs = inputs_of(owner, traced, args, kwargs)
-    results = Results(traced)
+    results = Results.of(traced)
     times: list[Firing] = []
 
     def values(numbers: Sequence[int]) -> list[Any]:
@@ -80,7 +80,7 @@ def result_of(traced: Traced, leaves: list[Any], outputs: Sequence[Any]) -> Any:
     given = list(leaves)
     for leaf, k in _written(traced, range(len(traced.plans))).items():
         given[leaf] = outputs[k]
-    return Results(traced)(outputs, given)
+    return Results.of(traced)(outputs, given)
 
 
 class _Leaf(NamedTuple):

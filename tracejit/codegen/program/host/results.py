@@ -24,6 +24,7 @@ from tracejit.errors import TraceError
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN
+from tracejit.link.portable import Portable, portable
 from tracejit.ops.host.random import DRAWN, MODULES, HostDraw, module_stream
 
 __all__ = ["emit_held_left", "emit_host_call"]
@@ -116,8 +117,12 @@ def _declare(e: ProgramContext, name: str, result: str, parameters: Sequence[str
 class _Saved:
     """The stream of a draw, whose first operand is its address, unless a module has it."""
 
-    def __init__(self, node: Node) -> None:
-        self.kind = node.attrs["arguments"][0][1]
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def portable(self) -> Portable:
+        """The arguments that another process makes the same of."""
+        return portable((self.kind,))
 
     def save(self, drawn: int, slots: int, _: int) -> int:
         """Save the state of the stream before a run's first draw."""
@@ -134,7 +139,7 @@ class _Saved:
 def _save_state(e: ProgramContext, node: Node, slots: str) -> None:
     """Before a run's first draw: what its repetition begins with."""
     words = [e.fb.emit(f"ptrtoint ptr {p} to i64") for p in (emit_drawn_word(e), slots)]
-    call_python(e, _Saved(node).save, *words)
+    call_python(e, _Saved(node.attrs["arguments"][0][1]).save, *words)
 
 
 def _call(e: ProgramContext, site: HostCallSite, slots: str) -> None:

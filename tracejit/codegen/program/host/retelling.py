@@ -6,16 +6,14 @@ What a node says of objects of this process, by their numbers, has no meaning in
 from __future__ import annotations
 
 import importlib
-import io
-import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tracejit.errors import Where
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node
 from tracejit.link.constants import is_versioned
 from tracejit.link.later import Retold
+from tracejit.link.portable import loaded, portable
 
 __all__ = ["retold", "site_method"]
 
@@ -38,51 +36,15 @@ def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | No
     path = node.attrs.get("function")
     if "file" in node.attrs or isinstance(path, str) and not is_versioned(path.partition(":")[0]):
         return None
-    if node.op.name == "host_draw":
-        return None  # It goes on with a stream of this process.
     try:
         attrs = {name: _unnumbered(x) for name, x in node.attrs.items()}
         told = Node(node.op, node.inputs, attrs, node.outputs, node.regions, node.binds, node.where)
-        data, files = _dumped((told, tuple(strides)))
+        data, files, _ = portable((told, tuple(strides)))
         # A program that was loaded has no other way to find what it calls.
-        _loaded(data, files)
+        loaded(data, files)
     except Exception:
         return None
     return __name__, "site_method", (kind, method, data), files
-
-
-class _Pickler(pickle.Pickler):
-    """Writes places of the program with the numbers of their files, which lie elsewhere there."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file)
-        self.files: dict[str, int] = {}
-
-    def persistent_id(self, obj: Any) -> Any:
-        if type(obj) is not Where:
-            return None
-        number = self.files.setdefault(obj.file, len(self.files))
-        return number, obj.line, obj.function, obj.column, obj.end_column, obj.device
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, files: Sequence[str]) -> None:
-        super().__init__(file)
-        self.files = files
-
-    def persistent_load(self, pid: Any) -> Where:
-        return Where(self.files[pid[0]], *pid[1:])
-
-
-def _dumped(x: Any) -> tuple[bytes, tuple[str, ...]]:
-    file = io.BytesIO()
-    pickler = _Pickler(file)
-    pickler.dump(x)
-    return file.getvalue(), tuple(pickler.files)
-
-
-def _loaded(data: bytes, files: Sequence[str]) -> Any:
-    return _Unpickler(io.BytesIO(data), files).load()
 
 
 def _unnumbered(x: Any) -> Any:
@@ -101,7 +63,7 @@ def site_method(kind: str, method: str, data: bytes, files: tuple[str, ...]) -> 
     """A method of a site that is made anew."""
     importlib.import_module("tracejit.ops")  # fills the registry
     module, name = _CLASSES[kind]
-    node, strides = _loaded(data, files)
+    node, strides = loaded(data, files)
     site = getattr(importlib.import_module(module), name)(node, strides)
     found: Callable[..., Any] = getattr(site, method)
     return found

@@ -1,0 +1,147 @@
+"""What a second process answers from files: draws, texts, containers, functions that are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.runtime.cache.processes import observe
+
+DRAWS = """
+import random
+import numpy as np
+import tracejit
+
+rng = np.random.default_rng(3)
+
+@tracejit.jit
+def f(n):
+    total = 0.0
+    for _ in range(n):
+        total += random.random() * np.random.rand()
+    return total, np.random.permutation(n), rng.standard_normal((n,), np.float32), rng.choice(n, 2)
+
+def drawn(f):
+    global rng
+    np.random.seed(1)
+    random.seed(2)
+    rng = np.random.default_rng(3)
+    return [f(4) for _ in range(3)]
+
+calls = [drawn]
+"""
+OTHER_STREAM = DRAWS.replace("import tracejit\n", "import tracejit\nother = random.Random(5)\n", 1)
+OTHER_STREAM = OTHER_STREAM.replace("random.seed(2)", "other.seed(7); random.random = other.random")
+
+TEXTS = """
+import numpy as np
+import tracejit
+
+class Log:
+    def __init__(self):
+        self.lines, self.best = [], None
+
+log = Log()
+
+@tracejit.jit
+def f(x, n):
+    log.lines.append(f"{n}: {x.sum():.3f}")
+    log.best = x[1:]
+    return {"text": f"{n} of {x[0]}", "parts": [x + 1, (x[::2], None)]}
+
+def told(f):
+    return f(np.arange(4.0), 3), log.lines[-1], log.best
+
+calls = [told, told]
+"""
+
+GIVEN = """
+import tracejit
+
+@tracejit.jit
+def f(g, x, keys=()):
+    for key in keys:
+        x = key(x)
+    for _ in range(3):
+        x = x - g(x) / 8
+    return x
+
+def square(c):
+    return lambda x: x * x - c
+
+calls = [
+    lambda f: f(lambda x: x * x - 2.0, 1.0),
+    lambda f: f(square(3.0), 1.0),
+    lambda f: f(square(4.0), 1.0, [lambda x: x + 1, lambda x: x * 2]),
+]
+"""
+
+PUSHED = """
+import tracejit
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        if len(self.items) >= 3:
+            raise OverflowError("full")
+        self.items.append(item)
+
+f = tracejit.jit(Stack.push)
+
+def pushed(f):
+    stack = Stack()
+    for k in range(3):
+        f(stack, k / 2)
+    return stack.items
+
+calls = [pushed, pushed]
+"""
+
+LOOKED_UP = """
+import numpy as np
+import tracejit
+
+@tracejit.jit
+def f(i, x):
+    return ~np.isin(i, i[:2], kind="sort"), np.choose(i, (x, x, x + 1))
+
+calls = [lambda f: f(np.array([0, 2, 1]), np.arange(3.0))]
+"""
+
+#: Each with what is another one in a later process.
+MODULES = {
+    "draws": (DRAWS, OTHER_STREAM),
+    "texts": (TEXTS, TEXTS.replace("{n} of", "{n} off")),
+    "given": (GIVEN, GIVEN.replace("x * x - 2.0", "x * x - 7.0").replace("x + 1", "x + 5")),
+    "pushed": (PUSHED, PUSHED.replace("[]", "['first']")),
+    "looked_up": (LOOKED_UP, LOOKED_UP.replace("x + 1", "x + 2")),
+}
+
+
+def write(folder: Path, which: int) -> None:
+    for name, texts in MODULES.items():
+        (folder / f"{name}.py").write_text(texts[which])
+
+
+def right(found: dict[str, Any], name: str) -> dict[str, Any]:
+    module: dict[str, Any] = found["modules"][name]
+    assert "error" not in module, module["error"]
+    assert module["got"] == module["plain"], name
+    return module
+
+
+def test_they_are_kept_and_checked(tmp_path: Path) -> None:
+    """Cold, warm, changed, and back."""
+    seen = []
+    for which in (0, 0, 1, 0):
+        write(tmp_path, which)
+        found = observe(tmp_path, *MODULES)
+        seen.append({name: right(found, name) for name in MODULES})
+    first, second, changed, back = seen
+    for name in MODULES:
+        assert first[name]["got"] == second[name]["got"] == back[name]["got"], name
+        assert changed[name]["got"] != back[name]["got"], name
+        assert second[name]["compiled"] == back[name]["compiled"] == 0, (name, second[name])
+        assert not first[name]["unwritten"] and not changed[name]["warm"], name
