@@ -119,8 +119,10 @@ def _write(
 
 
 def _path(directory: str, key: Key, kind: str, written: dict[str, Any], ending: str) -> str:
+    # Names in the image are numbered by process; code alone tells what else is checked.
+    code, data, *_ = written["image"]
     held = ("signature", "addresses", "bindings", "names", "constants")
-    own = digest(repr([written[name] for name in held]).encode())
+    own = digest(marshal.dumps([*(written[name] for name in held), code, data], 2))
     name = f"{key.prefix}-{kind}-{own[:12]}{ending}"
     return os.path.join(directory, environment.folder(), key.folder, name)
 
