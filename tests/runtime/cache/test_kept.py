@@ -110,12 +110,29 @@ def f(i, x):
 calls = [lambda f: f(np.array([0, 2, 1]), np.arange(3.0))]
 """
 
+SENTINEL = """
+import tracejit
+
+nothing, last = object(), object()
+
+@tracejit.jit
+def f(x, y=nothing):
+    return (x, nothing) if y is nothing else (x + 1, y is last)
+
+def asked(f):
+    value, found = f(1.0)
+    return value, found is nothing, f(1.0, last), f(1.0, None)
+
+calls = [asked]
+"""
+
 #: Each with what is another one in a later process.
 MODULES = {
     "draws": (DRAWS, OTHER_STREAM),
     "texts": (TEXTS, TEXTS.replace("{n} of", "{n} off")),
     "given": (GIVEN, GIVEN.replace("x * x - 2.0", "x * x - 7.0").replace("x + 1", "x + 5")),
     "pushed": (PUSHED, PUSHED.replace("[]", "['first']")),
+    "sentinel": (SENTINEL, SENTINEL.replace("object(), object()", "(object(),) * 2")),
     "looked_up": (LOOKED_UP, LOOKED_UP.replace("x + 1", "x + 2")),
 }
 

@@ -256,7 +256,8 @@ class Describer:
             return self._function(x)
         if isinstance(x, JitBase):
             return self._jitted(x)
-        if isinstance(x, functools.partial) or hasattr(type(x), "traced_call"):
+        is_held = isinstance(x, functools.partial) or hasattr(type(x), "traced_call")
+        if is_held or type(x) is object:
             return self._held(x)
         if isinstance(x, Enum) and not is_versioned(type(x).__module__):
             return ("member", self.object(type(x)), x.name)

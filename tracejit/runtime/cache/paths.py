@@ -55,9 +55,11 @@ def follow(holder: Any, path: Sequence[tuple[str, Any]]) -> Any:
 
 
 def contents_digest(x: Any) -> str:
-    """A digest of the code and the constants of which a callable is made."""
+    """A digest of the code and the constants of which a callable is made. Raises LookupError."""
     if isinstance(x, CodeType):
         return code_digest(x)
+    if type(x) is object:
+        return "object"  # It has no contents: a program asks for nothing but which one it is.
     try:
         options = options_of(x) if isinstance(x, JitBase) else ()
         return digest(repr((told_of(x), options)).encode())
