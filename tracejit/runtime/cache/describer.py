@@ -191,9 +191,13 @@ class Describer:
 
     def namespace(self, x: dict[str, Any]) -> Description:
         """A description of the dict of a module or of a library's class. Raises Undescribed."""
-        found = self._namespace(x)
-        self._places[id(x)] = x, found
-        return found
+        # One place has one description, whatever functions become known.
+        if id(x) not in self._places:
+            self._places[id(x)] = x, self._namespace(x)
+        return self._places[id(x)][1]
+
+    def _by_name(self, module: str, path: Sequence[str]) -> list[Any]:
+        return found_by_name(module, path, [root.__globals__ for root in self.roots])
 
     def _namespace(self, x: dict[str, Any]) -> Description:
         for k, f in enumerate(self.roots):
@@ -210,6 +214,9 @@ class Describer:
             for key, held in list(vars(module).items()) if is_versioned(other) else ():
                 if held is x:
                     return ("dict", other, key)
+        for described, f in self._functions:
+            if x is f.__globals__:
+                return ("globals", described)
         raise Undescribed(f"the globals of {name}")
 
     def _of_roots(self, x: Any) -> Description | None:
@@ -267,7 +274,7 @@ class Describer:
             return ("held", self.object(x.__objclass__), x.__name__)
         if isinstance(x, type) and not is_versioned(x.__module__):
             path = tuple(x.__qualname__.split("."))
-            if not any(c is x for c in found_by_name(x.__module__, path)):
+            if not any(c is x for c in self._by_name(x.__module__, path)):
                 raise Undescribed(f"the class {x.__qualname__}, which its module does not hold")
             return ("class", x.__module__, path, class_digest(x))
         return None
@@ -276,7 +283,7 @@ class Describer:
         """A compiled function that a module or a class holds."""
         function = x.__tracejit__
         for module, path in self._names(function) if isinstance(function, FunctionType) else ():
-            if any(y is x for y in found_by_name(module, path)):
+            if any(y is x for y in self._by_name(module, path)):
                 return ("jitted", module, path, code_digest(function.__code__), options_of(x))
         found = self._held(x)
         if found is None:
@@ -298,7 +305,7 @@ class Describer:
         """What a class holds, whose digest tells of it: found by the function inside."""
         function = plain(x)
         name = getattr(function, "__qualname__", "")
-        for owner in found_by_name(getattr(function, "__module__", ""), name.split(".")[:-1]):
+        for owner in self._by_name(getattr(function, "__module__", ""), name.split(".")[:-1]):
             held = vars(owner) if isinstance(owner, type) else {}
             for key, value in held.items():
                 if value is x:
@@ -307,7 +314,7 @@ class Describer:
 
     def _function(self, x: FunctionType) -> Description:
         for module, path in self._names(x):
-            if any(plain(f) is x for f in found_by_name(module, path)):
+            if any(plain(f) is x for f in self._by_name(module, path)):
                 return self._known(("function", module, path, code_digest(x.__code__)), x)
         enclosed = self._enclosed(x) or self._held(x)
         if enclosed is None:
@@ -360,7 +367,7 @@ class Describer:
         )
         modules |= dict.fromkeys(f.__module__ for f in self.roots)
         for module in modules:
-            for found in found_by_name(module, path):
+            for found in self._by_name(module, path):
                 inner = plain(found)
                 if inner is x or getattr(inner, "__code__", None) is x:
                     described = ("code by name", module, path, code_digest(x))

@@ -64,16 +64,21 @@ def contents_of(cell: CellType) -> Any:
         return None
 
 
-def _by_name(module: str, path: Sequence[str]) -> Iterator[Any]:
+def _by_name(
+    module: str, path: Sequence[str], namespaces: Sequence[dict[str, Any]]
+) -> Iterator[Any]:
     """What a module holds under a qualified name: objects, or code where it is inside a function.
 
-    Raises LookupError where there is nothing of the name.
+    `namespaces` are those of functions, which need not be of modules that are imported. Raises
+    LookupError where there is nothing of the name.
     """
-    held = sys.modules.get(module)
-    if held is None:
+    held = [names for names in namespaces if names.get("__name__") == module]
+    if module in sys.modules:
+        held.append(vars(sys.modules[module]))
+    if not held:
         raise LookupError(f"{module} is not imported")
-    found: list[Any] = [held]
-    for name in path:
+    found: list[Any] = [names[path[0]] for names in held if path[:1] and path[0] in names]
+    for name in path[1:]:
         if name == "<locals>":
             continue
         inside: list[Any] = []
@@ -98,9 +103,11 @@ class _StandIn:
         self.function = function
 
 
-def found_by_name(module: str, path: Sequence[str]) -> list[Any]:
+def found_by_name(
+    module: str, path: Sequence[str], namespaces: Sequence[dict[str, Any]]
+) -> list[Any]:
     try:
-        return list(_by_name(module, path))
+        return list(_by_name(module, path, namespaces))
     except LookupError:
         return []
 
@@ -116,6 +123,7 @@ class Finder:
         given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {}),
     ) -> None:
         self._names_of_arguments = names_of_arguments(given)
+        self._namespaces = [root.__globals__ for root in roots]
         self.roots, self.jitted, self._files = roots, jitted, files
         self._levels: list[_StandIn] = []
         #: id -> what was found, by which description.
@@ -286,13 +294,13 @@ class Finder:
         return found
 
     def _class(self, module: str, path: Sequence[str], digest: str) -> Any:
-        for x in _by_name(module, path):
+        for x in _by_name(module, path, self._namespaces):
             if isinstance(x, type) and class_digest(x) == digest:
                 return x
         raise LookupError(f"the class {'.'.join(path)} of {module} is another one")
 
     def _function(self, module: str, path: Sequence[str], digest: str) -> Any:
-        for x in _by_name(module, path):
+        for x in _by_name(module, path, self._namespaces):
             inner = plain(x)
             if isinstance(inner, FunctionType) and code_digest(inner.__code__) == digest:
                 return inner
@@ -305,7 +313,7 @@ class Finder:
         return found
 
     def _jitted(self, module: str, path: Sequence[str], digest: str, options: Any) -> Any:
-        for x in _by_name(module, path):
+        for x in _by_name(module, path, self._namespaces):
             function = getattr(x, "__tracejit__", None) if isinstance(x, JitBase) else None
             code = function.__code__ if isinstance(function, FunctionType) else None
             if code is not None and code_digest(code) == digest and options_of(x) == options:
@@ -313,7 +321,7 @@ class Finder:
         raise LookupError(f"{'.'.join(path)} of {module} is another compiled function")
 
     def _code_by_name(self, module: str, path: Sequence[str], digest: str) -> Any:
-        for x in _by_name(module, path):
+        for x in _by_name(module, path, self._namespaces):
             inner = plain(x)
             code = inner if isinstance(inner, CodeType) else getattr(inner, "__code__", None)
             if isinstance(code, CodeType) and code_digest(code) == digest:
