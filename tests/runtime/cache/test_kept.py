@@ -126,6 +126,30 @@ def asked(f):
 calls = [asked]
 """
 
+CALLED = """
+import tracejit
+
+class Line:
+    def __init__(self, slope, places):
+        self.slope, self.places = slope, places
+
+    def __call__(self, x):
+        self.places.append(x)
+        return self.slope * x + len(self.places)
+
+f = tracejit.jit(Line(2.0, []))
+
+def called(f):
+    line = f if isinstance(f, Line) else f.__tracejit__
+    line.places.clear()
+    line.slope = 2.0
+    found = [f(1.0)]
+    line.slope = 3.0
+    return [*found, f(1.0), line.places]
+
+calls = [called]
+"""
+
 #: Each with what is another one in a later process.
 MODULES = {
     "draws": (DRAWS, OTHER_STREAM),
@@ -133,6 +157,7 @@ MODULES = {
     "given": (GIVEN, GIVEN.replace("x * x - 2.0", "x * x - 7.0").replace("x + 1", "x + 5")),
     "pushed": (PUSHED, PUSHED.replace("[]", "['first']")),
     "sentinel": (SENTINEL, SENTINEL.replace("object(), object()", "(object(),) * 2")),
+    "called": (CALLED, CALLED.replace("+ len", "- len")),
     "looked_up": (LOOKED_UP, LOOKED_UP.replace("x + 1", "x + 2")),
 }
 

@@ -19,6 +19,15 @@ import signal, traceback
 import numpy as np
 import tracejit
 
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+
+scale = Scale(0.5)
+
 def last(x, k):
     return x[k]
 
@@ -26,7 +35,7 @@ def last(x, k):
 def f(x, n):
     total = 0.0
     for i in range(n):
-        total = total * 0.5 + last(x, i % 3)
+        total = scale(total) + last(x, i % 3)
     if total < 0:
         raise ValueError(f"{n} is too much")
     return total
@@ -56,7 +65,7 @@ RUN = """
 import json, linecache, sys
 name, text = sys.argv[1:]
 linecache.cache[name] = len(text), None, text.splitlines(True), name
-names = {"__name__": "__main__"}
+names = {"__name__": "of_no_module"}
 exec(compile(text, name, "exec"), names)
 print(json.dumps(names["run"]()))
 """
@@ -77,7 +86,7 @@ def test_a_cell_of_a_notebook(tmp_path: Path) -> None:
         assert interrupted[0] == "KeyboardInterrupt" and files == [name]
         assert recalled[0] is is_warm
     # Other text is other code, under whatever name.
-    found, _, recalled = run("<cell 1>", CELL.replace("0.5", "0.25"), tmp_path)
+    found, _, recalled = run("<cell 1>", CELL.replace("x * self.by", "x / 4"), tmp_path)
     assert not any(recalled) and found[0] != value
 
 

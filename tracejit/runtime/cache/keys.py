@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -33,12 +34,24 @@ class Key(NamedTuple):
 def key_of(function: Any, options: tuple[Any, ...]) -> Key:
     """The key of what is compiled of a function with these options. Raises NotCached."""
     roots: list[FunctionType] = []
-    told = _told(function, roots)
+    told = _of_object(function, roots) or _told(function, roots)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     label = f"{getattr(function, '__module__', '')}.{name}"
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:80].strip("-.")
     whole = digest(repr((told, options)).encode())
     return Key(f"{readable}-{digest(label.encode())[:10]}", whole[:20], tuple(roots), label)
+
+
+def _of_object(function: Any, roots: list[FunctionType]) -> Any:
+    """What is told of an object of the program whose class says how it is called; the attributes
+    that are read then are checked at each call."""
+    found = getattr(function, "__tracejit__", None)
+    call = getattr_static(type(found), "__call__", None)
+    lookup: Any = type(found).__getattribute__
+    is_plain = type(call) is FunctionType and lookup is object.__getattribute__
+    if not is_plain or hasattr(found, "traced_call") or recipe_of(found) is not None:
+        return None
+    return (type(found).__module__, type(found).__qualname__, _told(call, roots))
 
 
 def told_of(function: Any) -> Any:
@@ -52,7 +65,7 @@ def _told(function: Any, roots: list[FunctionType]) -> Any:
     if transform is not None:
         inner, *given = transform.arguments
         named = {str(k): x for k, x in enumerate(given)}
-        return (transform.module, transform.cls, _values(named), _told(inner, roots))
+        return (transform.module, transform.cls, _values(named, roots), _told(inner, roots))
     inner = getattr(function, "__tracejit__", None)
     if inner is not None:
         return _told(inner, roots)
@@ -62,21 +75,25 @@ def _told(function: Any, roots: list[FunctionType]) -> Any:
     if hasattr(function, "traced_call") and hasattr(function, "function"):
         own = {k: v for k, v in vars(function).items() if not k.startswith("__")}
         inside = _told(own.pop("function"), roots)
-        return (type(function).__module__, type(function).__qualname__, _values(own), inside)
+        return (type(function).__module__, type(function).__qualname__, _values(own, roots), inside)
     if type(function) is functools.partial:
         given = {str(k): x for k, x in enumerate(function.args)} | dict(function.keywords)
-        return ("partial", _values(given), _told(function.func, roots))
+        return ("partial", _values(given, roots), _told(function.func, roots))
     recipe = recipe_of(function)
     if recipe is None:
         raise NotCached(f"an object of the class {type(function).__qualname__} is called")
     return tuple(recipe)
 
 
-def _values(named: dict[str, Any]) -> list[Any]:
-    found = [(name, recipe_of(x)) for name, x in sorted(named.items())]
-    unknown = [name for name, recipe in found if recipe is None]
-    if unknown:
-        raise NotCached(f"{unknown[0]} is no constant")
+def _values(named: dict[str, Any], roots: list[FunctionType]) -> list[Any]:
+    found: list[Any] = []
+    for name, x in sorted(named.items()):
+        told: Any = recipe_of(x)
+        if told is None and isinstance(x, FunctionType):
+            told = _told(x, roots)
+        if told is None:
+            raise NotCached(f"{name} is no constant")
+        found.append((name, told))
     return found
 
 

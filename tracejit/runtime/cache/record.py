@@ -44,6 +44,7 @@ def record(
 ) -> None:
     """Write what was compiled for a call with these arguments, if it can be told to others."""
     if variant.library is None:
+        cached(jitted).unwritten[compiled.signature] = "a program for devices"
         return
     traced = variant.traced
     made_of, variant.library.made_of = variant.library.made_of, None
