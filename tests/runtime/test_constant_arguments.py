@@ -73,7 +73,7 @@ CASES: dict[Any, tuple[Callable[[int], tuple[Any, ...]], str]] = {
     texts: (lambda k: ("a" * k, X), "text"),
     several: (lambda k: (X, "a" * k, "b"), "texts[0]"),
     first: (lambda k: (bytes([k]), X), "items"),
-    length: (lambda k: (range(k), X), "items"),
+    length: (lambda k: (range(2**70 + k)[-k:], X), "items"),
     part: (lambda k: (slice(0, k), X), "where"),
     keys: (lambda k: ({"a" * k: 1.0}, X), "the keys of table"),
     item: (lambda k: ({"k": "a" * k}, X), "table['k']"),
@@ -103,6 +103,45 @@ def test_further_values_run_eagerly(f: Any) -> None:
         ("TJ012", f"more than {MOST_VALUES} values of {name}")
     ]
     assert len(told) == 1 and name in told[0]
+
+
+def total(r: range, x: Any) -> Any:
+    s = 0.0
+    for k in r:
+        s += x[k] * k
+    return s
+
+
+def listed(r: range, x: Any) -> Any:
+    return [x[k] for k in reversed(r)], len(r), 3 in r
+
+
+def bounds(r: range, x: Any) -> Any:
+    return x[r.start : r.stop : abs(r.step)]
+
+
+def inside(parts: dict[str, Any], x: Any, *, also: range = range(2)) -> Any:
+    return sum(x[k] for k in parts["r"]) + len(also) * parts["x"]
+
+
+def itself(r: range, x: Any) -> Any:
+    return r, x + 1
+
+
+RANGES = [range(3), range(4), range(0), range(1), range(7, 2, -2), range(2, 9, 3), range(5, 5)]
+RANGES += [range(k) for k in range(5, 20)]
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("f", [total, listed, bounds, itself, inside], ids=lambda f: f.__name__)
+def test_the_bounds_of_ranges_are_ints(f: Any) -> None:
+    compiled, x = tracejit.jit(f), np.arange(20.0)
+    for r in RANGES:
+        given = {"r": r, "x": 2.0} if f is inside else r
+        named = {"also": r} if f is inside and len(r) % 2 else {}
+        assert repr(compiled(given, x, **named)) == repr(f(given, x, **named))
+    if f is total:
+        assert len(compiled.report().compiles) <= 5 and not compiled.report().fallbacks
 
 
 @pytest.mark.compiles

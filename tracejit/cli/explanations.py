@@ -242,7 +242,7 @@ f(np.ones(3))
         "Each new kind of arguments (dtype, number of axes, layout, structure, constant) is "
         "compiled by itself, and so is each decision that the function takes on sizes. There is a "
         "limit, so that a function that is different at every call does not compile for ever: "
-        "of a text, a range or another constant argument eight values are compiled. "
+        "of a text, a slice or another constant argument eight values are compiled. "
         "`f.report()` says what was new each time.",
         """
 @jit

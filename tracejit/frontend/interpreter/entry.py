@@ -35,6 +35,7 @@ from tracejit.frontend.capture.captured import Learned, Source, is_number_by_val
 from tracejit.frontend.capture.guards import Equal
 from tracejit.frontend.capture.state import Change
 from tracejit.frontend.capture.values import Capture
+from tracejit.frontend.control.iteration import ranged
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
@@ -104,7 +105,8 @@ def trace_function(
         capture.add_leaves(leaves, names, tracers)
         capture.grown_list = partial(grown_list, interpreter)
         args, kwargs = unflatten(
-            tree, tracers, capture.add_rebuilt, capture.add_argument, capture.packed_list
+            *(tree, tracers, capture.add_rebuilt, capture.add_argument, capture.packed_list),
+            partial(ranged, interpreter),
         )
         capture.add_containers((args, kwargs))
         capture.add_argument(f)

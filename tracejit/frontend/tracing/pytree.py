@@ -177,6 +177,8 @@ def _static(value: str | bytes | None) -> Static:
 
 
 _UNREAD = Static(UNREAD)
+#: What a range is made of.
+_BOUNDS = ("start", "stop", "step")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -413,7 +415,8 @@ class Flattener:
 
 
 class _ArgumentFlattener(Flattener):
-    """Instances are leaves: what a call reads of them is looked up by the trace.
+    """Instances are leaves: what a call reads of them is looked up by the trace. The bounds and
+    the step of a range are.
 
     Lists of more than `few` numbers become arrays, which are leaves; `packed` counts the numbers.
     Lists of arrays do where they are to be `joined`; `joinable` says whether there are any.
@@ -425,6 +428,9 @@ class _ArgumentFlattener(Flattener):
         self.packed, self.joinable = 0, False
 
     def node(self, x: Any) -> Any:
+        if type(x) is range and all(abs(getattr(x, name)) < 2**62 for name in _BOUNDS):
+            self.leaves += [getattr(x, name) for name in _BOUNDS]
+            return range, _BOUNDS, (LEAF,) * len(_BOUNDS)
         if type(x) is not list or not x:
             return super().node(x)
         form: PackedForm | None = None
@@ -590,15 +596,16 @@ def unflatten(
     made: Callable[[Any], None] | None = None,
     static: Callable[[Any], None] | None = None,
     listed: Callable[[PackedForm, Sequence[Any]], list[Any]] | None = None,
+    ranged: Callable[..., Any] = range,
 ) -> Any:
     """The value with these leaves.
 
-    `listed` makes the stand-in of a list whose leaves are arrays.
+    `listed` makes the stand-in of a list whose leaves are arrays, and `ranged` a range.
     `made` is told of each list, dict and dataclass built for it, `static` of each object that is
     part of the tree by identity. Of an alternative, only the leaves of the side that is chosen are
     read.
     """
-    return _Unflattener(leaves, made, static, listed).build(tree.root)
+    return _Unflattener(leaves, made, static, listed, ranged).build(tree.root)
 
 
 class _Unflattener:
@@ -610,8 +617,10 @@ class _Unflattener:
         made: Callable[[Any], None] | None,
         static: Callable[[Any], None] | None,
         listed: Callable[[PackedForm, Sequence[Any]], list[Any]] | None = None,
+        ranged: Callable[..., Any] = range,
     ) -> None:
         self.leaves, self.made, self.static, self.listed = leaves, made, static, listed
+        self.ranged = ranged
         self.at = 0
         self._shared: dict[int, Any] = {}
 
@@ -650,6 +659,8 @@ class _Unflattener:
             return self._shared[node.number]
         cls, keys, children = node
         new: Any
+        if cls is range:
+            return self.ranged(*map(self.build, children))
         if cls is Made:
             new = keys[0](*map(self.build, children))
         elif cls is dict:

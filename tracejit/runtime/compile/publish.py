@@ -220,6 +220,12 @@ class _Arguments:
         if dataclasses.is_dataclass(cls):
             self._dataclass(at, path, cls, keys, children)
             return
+        if cls is range:
+            # Each call makes its own: no two are one object.
+            self.leaves.append((TypeSource(source), StaticLeaf(range)))
+            for name, child in zip(keys, children, strict=True):
+                self._node(AttributeSource(source, name), child, (*path, (True, name)))
+            return
         if cls is dict:
             if not all(isinstance(key, Static) for key in keys):
                 raise _PythonOnly
