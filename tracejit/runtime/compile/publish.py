@@ -222,9 +222,9 @@ class _Arguments:
             return
         if cls is range:
             # Each call makes its own: no two are one object.
-            self.leaves.append((TypeSource(source), StaticLeaf(range)))
+            self.leaves.append((at, OfClass(range)))
             for name, child in zip(keys, children, strict=True):
-                self._node(AttributeSource(source, name), child, (*path, (True, name)))
+                self._node(Attribute(at, name), child, (*path, (True, name)))
             return
         if cls is dict:
             if not all(isinstance(key, Static) for key in keys):
