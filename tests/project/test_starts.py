@@ -23,8 +23,8 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (60, 7_000),
-    "call": (382, 67_000),
-    "gradient": (426, 75_500),
+    "call": (380, 66_450),
+    "gradient": (424, 74_900),
 }
 
 

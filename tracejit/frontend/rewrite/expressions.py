@@ -455,7 +455,7 @@ def _frozen_set(node: ast.Set) -> Any:
     code = compile(ast.fix_missing_locations(ast.Module([loop], [])), "", "exec")
     if any(i.opname == "BUILD_SET" for i in dis.get_instructions(code)):
         return None
-    return next(c for c in code.co_consts if isinstance(c, frozenset))
+    return next((c for c in code.co_consts if isinstance(c, frozenset)), None)
 
 
 def _is_constant_set(node: ast.Set) -> bool:
