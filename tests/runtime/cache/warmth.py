@@ -43,10 +43,11 @@ DEVICES = "a program for devices"
 #: Functions that a second process compiles anew, as docs/cache.md says, and why.
 COLD = {
     "Perceptron.fit": "only Python checks that a method is bound to the object it is read from",
+    "Trainer.train_epoch": "objects of a class have got their attributes in another order",
     "scale: step (1)": "it exchanges arrays with other processes",
 }
 #: What a page leaves that two processes can compare.
-_VALUES = (np.ndarray, np.generic, float, int, complex, tuple, list)
+_VALUES = (np.ndarray, np.generic, float, int, complex, type(None))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +182,7 @@ def docs_rows(group: str, folder: Path) -> Iterator[Row]:
         numbers[name] += 1
         yield row(f"{group}: {name} ({numbers[name]})", f, "")
     # The page as a whole is no function: it is counted apart.
-    values = {name: x for name, x in run.names.items() if isinstance(x, _VALUES)}
+    values = {name: x for name, x in run.names.items() if _is_value(x)}
     yield Row(f"{group}: its values", 0, 0, True, (), digest(text(picture(values)).encode()))
 
 
@@ -192,10 +193,19 @@ KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str, Path], Iterator[R
 }
 
 
+def _is_value(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return all(map(_is_value, x))
+    return isinstance(x, _VALUES)
+
+
 def text(x: Any) -> str:
-    """A picture as text, with every element."""
-    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        return repr(x)
+    """A picture as text: equal ones hold the same to the bit."""
+    if isinstance(x, (tuple, list)):
+        return f"{type(x).__name__}({', '.join(map(text, x))})"
+    if isinstance(x, np.ndarray) and not x.dtype.hasobject:
+        return f"{x.dtype.str}{x.shape}{digest(x.tobytes())}"
+    return repr(x)
 
 
 def run_group(kind: str, group: str, folder: Path) -> None:
