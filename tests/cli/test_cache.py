@@ -106,9 +106,10 @@ def test_wrong_words_are_told(place: Place) -> None:
     place.run("-m", "tracejit", "bundle", "-o", "out", code=2)
 
 
-def test_an_object_that_is_called_is_not_cached(place: Place) -> None:
+def test_an_object_that_is_called(place: Place) -> None:
     command = ("-m", "tracejit", "cache", "why", "model.py:odd", "--args", "f64[10]")
-    assert "not cached" in place.run(*command, code=1)
+    assert "written" in place.run(*command, code=1)
+    assert "answered by" in place.run(*command)
 
 
 def test_a_bundle_is_read_where_it_is_shipped(place: Place) -> None:

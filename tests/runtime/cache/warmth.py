@@ -40,6 +40,8 @@ _PROGRAMS, _RECIPES = 6, 20
 _SECONDS = 900
 #: What the cache says of programs that it does not keep.
 DEVICES = "a program for devices"
+#: What rows of pages as a whole end in.
+_PAGE = "its values"
 #: Functions that a second process compiles anew, as docs/cache.md says, and why.
 COLD = {
     "Perceptron.fit": "only Python checks that a method is bound to the object it is read from",
@@ -174,16 +176,19 @@ def docs_rows(group: str, folder: Path) -> Iterator[Row]:
     run.run()
     held = {id(x): name for name, x in run.names.items()}
     numbers: collections.Counter[str] = collections.Counter()
-    for f in (x for x in made if isinstance(x, Jitted)):
+    jitted = [x for x in made if isinstance(x, Jitted)]
+    of_devices = {id(x._given_report) for x in jitted if x._device is not None}
+    for f in jitted:
         # Parts of eager functions, and what is moved to devices, have no file by their kind.
         if f._cached is None or f._cached.why_not.startswith(("a part", "it runs on devices")):
             continue
         name = held.get(id(f)) or getattr(f, "__qualname__", type(f).__name__)
         numbers[name] += 1
-        yield row(f"{group}: {name} ({numbers[name]})", f, "")
+        found = row(f"{group}: {name} ({numbers[name]})", f, "")
+        yield dataclasses.replace(found, is_apart=found.is_apart or id(f._report) in of_devices)
     # The page as a whole is no function: it is counted apart.
     values = {name: x for name, x in run.names.items() if _is_value(x)}
-    yield Row(f"{group}: its values", 0, 0, True, (), digest(text(picture(values)).encode()))
+    yield Row(f"{group}: {_PAGE}", 0, 0, True, (), digest(text(picture(values)).encode()))
 
 
 KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str, Path], Iterator[Row]]]] = {
@@ -296,7 +301,7 @@ def report(kind: str, found: list[Found]) -> int:
     for name in other:
         print(f"DIFFERS  {name}")
     share = 100 * warm / max(len(told), 1)
-    apart = len(found) - len(told)
+    apart = sum(x.is_apart and _PAGE not in x.name for x in found)
     print(f"{kind}: {warm} of {len(told)} warm, {share:.1f} %; {apart} run eagerly or on devices")
     sys.stdout.flush()
     return len(other)

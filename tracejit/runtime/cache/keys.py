@@ -46,7 +46,7 @@ def _of_object(function: Any, roots: list[FunctionType]) -> Any:
     """What is told of an object of the program whose class says how it is called; the attributes
     that are read then are checked at each call."""
     if getattr(function, "_transform", None) is not None:
-        return None
+        return None  # What it stands for needs the compiler.
     found = getattr(function, "__tracejit__", None)
     call = getattr_static(type(found), "__call__", None)
     lookup: Any = type(found).__getattribute__
