@@ -187,3 +187,38 @@ def test_they_are_kept_and_checked(tmp_path: Path) -> None:
         assert changed[name]["got"] != back[name]["got"], name
         assert second[name]["compiled"] == back[name]["compiled"] == 0, (name, second[name])
         assert not first[name]["unwritten"] and not changed[name]["warm"], name
+
+
+METHODS = """
+import numpy as np
+import tracejit
+
+class P:
+    def __init__(self, k):
+        self.k = k
+    def m(self, x):
+        return x * self.k
+
+class Q(P):
+    def m(self, x):
+        return x - self.k
+
+f = tracejit.jit(P(2.0).m)
+owners = [P(2.0), Q(2.0), P(3.0), P(2.0), Q(5.0), P(7)]
+X = np.arange(3.0)
+
+def anew(_):
+    return [tracejit.jit(owner.m)(X) for owner in owners]
+
+calls = [lambda f: f(X), anew]
+"""
+
+
+def test_methods_that_are_compiled_anew_share_what_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(METHODS, encoding="utf-8")
+    for k in range(3):
+        told = observe(tmp_path, "program")["modules"]["program"]
+        expected = [[0.0, 2.0, 4.0], [-2.0, -1.0, 0.0], [0.0, 3.0, 6.0], [0.0, 2.0, 4.0]]
+        expected += [[-5.0, -4.0, -3.0], [0.0, 7.0, 14.0]]
+        assert [x[-1] for x in told["got"][1][0][1:]] == list(map(repr, expected))
+        assert told["warm"] is (k > 0), told

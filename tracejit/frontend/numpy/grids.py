@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,9 +20,10 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
 from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
-from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
+    TracedScalar,
     Tracer,
     check_dtype,
     here,
@@ -37,16 +39,36 @@ _INTEGERS = (int, np.integer, SymInt)
 
 def _points(s: slice) -> tuple[Any, Any, Any]:
     """(start, step, how many: None where the step says) of one slice of a grid."""
+    count = _count_of(s.step)
     for bound in (s.start, s.stop, s.step):
-        if isinstance(bound, Tracer):
+        if isinstance(bound, Tracer) and (count is None or not isinstance(bound, TracedScalar)):
             raise TraceError("TJ015", "a grid with a traced bound", user_line())
     start: Any = 0 if s.start is None else s.start
     step: Any = 1 if s.step is None else s.step
+    if count is None:
+        return start, step, None
+    last = count - 1
+    width = float(last) if isinstance(last, int) else last
+    return start, 1 if count == 1 else (s.stop - start) / width, count
+
+
+def _count_of(step: Any) -> Any:
+    """How many points a complex step asks for: a size n as in `n * 1j`; None for a real step."""
     if isinstance(step, (complex, np.complexfloating)):
         length: Any = abs(step)
-        count = int(length)
-        return start, 1 if count == 1 else (s.stop - start) / float(count - 1), count
-    return start, step, None
+        return int(length)
+    trace = here()
+    value = step.value() if isinstance(step, TracedScalar) else None
+    made = {id(v): node for node in trace.builder.nodes for v in node.outputs}
+    node = made.get(id(value))
+    if node is None or node.op.name != "py_multiply":
+        return None
+    for a, b in itertools.permutations(made.get(id(v)) for v in node.inputs):
+        if a is None or b is None or (a.op.name, b.op.name) != ("dim_value", "constant"):
+            continue
+        if b.attrs["value"] in (1j, -1j):
+            return unwrap(a.attrs["dim"], trace.env)
+    return None
 
 
 def _line(s: slice, dtype: np.dtype[Any]) -> TracedArray:
@@ -54,7 +76,7 @@ def _line(s: slice, dtype: np.dtype[Any]) -> TracedArray:
     start, step, count = _points(s)
     size: Dim
     if count is not None:
-        size = count
+        size = as_dim(count)
     elif not any(isinstance(x, SymInt) for x in (start, s.stop, step)):
         size = math.ceil((s.stop - start) / step)
     elif all(isinstance(x, _INTEGERS) for x in (start, s.stop, step)):
@@ -72,7 +94,8 @@ def _alone(s: slice) -> TracedArray:
     start, step, count = _points(s)
     if count is None:
         return asarray(arange(start, s.stop, step))
-    return _line(s, _promoted((start, s.stop, abs(s.step))))
+    size = abs(s.step) if isinstance(s.step, np.complexfloating) else 1.0
+    return _line(s, _promoted((start, s.stop, size)))
 
 
 def _promoted(numbers: Iterable[Any]) -> np.dtype[Any]:
@@ -84,7 +107,9 @@ def _common_dtype(key: tuple[Any, ...]) -> np.dtype[Any]:
     numbers: list[Any] = [0]
     for s in key:
         start, step, count = _points(s)
-        numbers += [start, s.stop, step if count is None else abs(s.step)]
+        # The absolute value of a complex step is a float of its precision.
+        size = abs(s.step) if isinstance(s.step, np.complexfloating) else 1.0
+        numbers += [start, s.stop, step if count is None else size]
     return _promoted(numbers)
 
 

@@ -19,6 +19,7 @@ from tracejit.link.addresses import Address, Recipe, This
 from tracejit.link.constants import is_versioned, recipe_of
 from tracejit.link.digests import code_digest
 from tracejit.link.later import Retold
+from tracejit.methods import METHODS
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.finder import (
     Description,
@@ -59,6 +60,10 @@ def _chain(jitted: Any) -> dict[int, Description]:
         described = ("given",)
     while True:
         found[id(x)] = described
+        if type(x) in METHODS:
+            found[id(x.__self__)] = ("attribute", described, "__self__")
+            x, described = x.__func__, ("attribute", described, "__func__")
+            continue
         for name in ("__tracejit__", "function", "func"):
             if hasattr(x, name) and not isinstance(x, FunctionType):
                 x, described = getattr(x, name), ("attribute", described, name)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tracejit.link.constants import recipe_of
 from tracejit.link.digests import code_digest, digest
+from tracejit.methods import METHODS
 
 __all__ = ["Key", "NotCached", "call_kind", "key_of", "told_of"]
 
@@ -34,7 +35,7 @@ class Key(NamedTuple):
 def key_of(function: Any, options: tuple[Any, ...]) -> Key:
     """The key of what is compiled of a function with these options. Raises NotCached."""
     roots: list[FunctionType] = []
-    told = _of_object(function, roots) or _told(function, roots)
+    told = _of_object(function, roots) or _told(function, roots, of_key=True)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     label = f"{getattr(function, '__module__', '')}.{name}"
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", label)[:80].strip("-.")
@@ -61,16 +62,22 @@ def told_of(function: Any) -> Any:
     return _told(function, [])
 
 
-def _told(function: Any, roots: list[FunctionType]) -> Any:
-    """What is told of a function: by all that it is made of."""
+def _told(function: Any, roots: list[FunctionType], of_key: bool = False) -> Any:
+    """What is told of a function: by all that it is made of.
+
+    In the key of code that checks at each call what it reads of the object of a method, that is
+    told by its function.
+    """
     transform = getattr(function, "_transform", None)
     if transform is not None:
         inner, *given = transform.arguments
         named = {str(k): x for k, x in enumerate(given)}
-        return (transform.module, transform.cls, _values(named, roots), _told(inner, roots))
+        return (transform.module, transform.cls, _values(named, roots), _told(inner, roots, of_key))
     inner = getattr(function, "__tracejit__", None)
     if inner is not None:
-        return _told(inner, roots)
+        return _told(inner, roots, of_key)
+    if type(function) in METHODS and of_key:
+        return ("method", _told(function.__func__, roots, of_key))
     if isinstance(function, FunctionType):
         roots.append(function)
         return (function.__qualname__, code_digest(function.__code__))
