@@ -100,7 +100,7 @@ class Readers:
             return Outcome(None, exception, reading.args, {})
         # A reader may give an input itself, or one array twice, for what has memory of its own.
         outputs = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in outputs)
-        result = Results(reading.lowered.traced)(outputs, reading.leaves)
+        result = Results.of(reading.lowered.traced)(outputs, reading.leaves)
         for kind, value in zip(graph.results, outputs, strict=False):
             if kind.startswith("write "):
                 reading.inputs[int(kind.removeprefix("write "))][...] = value

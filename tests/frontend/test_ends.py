@@ -12,8 +12,8 @@ from tests.support.written import written
 from tracejit.frontend.interpreter import functions
 from tracejit.frontend.rewrite import eager_calls
 from tracejit.frontend.tracing import pytree
+from tracejit.link import watch
 from tracejit.ops.control import templates
-from tracejit.runtime.entries import watch
 
 
 class Held:

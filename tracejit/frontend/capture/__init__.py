@@ -1,1 +1,1 @@
-"""Values from outside a traced function: where they are read, and what guards them."""
+"""Values from outside a traced function: access paths, guards, and what a trace has read."""

@@ -1,1 +1,1 @@
-"""A call before it is answered: arguments bound, leaves described, guards and sources."""
+"""A call before it is answered: arguments bound, leaves and guards described."""
