@@ -57,6 +57,8 @@ def begin(jitted: Any, kind: Any, given: Any, compile_for: Callable[[Any, Any], 
             import concurrent.futures
 
             _POOL.append(concurrent.futures.ThreadPoolExecutor(_WORKERS, "tracejit"))
+        if key in _PENDING:
+            return True
         try:
             _PENDING[key] = _POOL[0].submit(work)
         except RuntimeError:  # the interpreter ends

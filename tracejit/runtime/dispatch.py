@@ -337,6 +337,7 @@ def _compiled(
     if structure.apart and not apart:
         return _compiled(self, *given, tries, apart=True, joined=joined)
     call = Call(leaves, (args, kwargs))
+    count = len(structure.variants)
     result = _by_entry(structure, given) if refresh() else native.MISS
     if result is native.MISS:
         result = _try(self, structure, call, form)
@@ -364,7 +365,8 @@ def _compiled(
             from tracejit.runtime import background
 
             def compile_for(args: Any, kwargs: Any) -> None:
-                _compile_for(self, structure, key, form, (apart, joined), args, kwargs)
+                if len(structure.variants) == count:  # or another compile has ended meanwhile
+                    _compile_for(self, structure, key, form, (apart, joined), args, kwargs)
 
             if background.begin(self, key, given, compile_for):
                 with self._eager_runs:
