@@ -64,9 +64,13 @@ STORES = {
     "part of columns, a row": "out[1:, :3][idx[i] - 1] = v",
     "every second row": "out[::2][idx[i] // 2] += v",
     "reversed, transposed": "out[::-1].T[j, i] = v",
+    "transposed, reversed": "out.T[:, ::-1][j, i] += v",
 }
-#: A store that may copy: into a part of all elements, at a place that data decide.
-COPYING = {"part of all": "out.reshape(-1)[::2][idx[i]] = v"}
+#: Stores that may copy: into a part of all elements, or a row of one, at a place from data.
+COPYING = {
+    "part of all": "out.reshape(-1)[::2][idx[i]] = v",
+    "reversed, transposed, a row": "row = out[::-1].T[j]; row[i] = v",
+}
 
 
 def made(array: str, loop: str, store: str) -> Callable[..., Any]:

@@ -92,6 +92,7 @@ def test_one_compile_serves_all_instances() -> None:
     assert len(forward.report().compiles) == 1
 
 
+@pytest.mark.compiles
 def test_one_compile_serves_the_methods_that_objects_hold() -> None:
     fit, x = tracejit.jit(programs.Perceptron.fit), np.arange(4.0)
     for _ in range(9):

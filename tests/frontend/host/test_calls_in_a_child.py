@@ -99,15 +99,18 @@ def crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+@pytest.mark.compiles
 def test_a_crash_on_each_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "it crashes for what it is given while compiling" in refused(monkeypatch, crash)
 
 
+@pytest.mark.compiles
 def test_a_function_that_never_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "_PATIENCE", 0.1)
     assert "not known after 0.1 s" in refused(monkeypatch, lambda: time.sleep(60))
 
 
+@pytest.mark.compiles
 def test_without_fork_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     assert "there is no child process" in refused(monkeypatch, crash)

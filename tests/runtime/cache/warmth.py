@@ -44,7 +44,6 @@ DEVICES = "a program for devices"
 _PAGE = "its values"
 #: Functions that a second process compiles anew, as docs/cache.md says, and why.
 COLD = {
-    "Perceptron.fit": "only Python checks that a method is bound to the object it is read from",
     "Trainer.train_epoch": "objects of a class have got their attributes in another order",
     "scale: step (1)": "it exchanges arrays with other processes",
 }

@@ -180,7 +180,7 @@ class _Scalarizer:
             m, n = self._producer.get(a), self._producer.get(b)
             if m is None or n is None or m.op is not n.op or m.attrs != n.attrs:
                 return False
-            if not isinstance(m.op, (Reshape, Transpose)):
+            if not isinstance(m.op, (Reshape, Transpose, Slice)):
                 return False
             (a,), (b,) = m.inputs, n.inputs
         return True
