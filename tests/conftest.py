@@ -54,7 +54,8 @@ GOLDEN = Path(__file__).parent / "golden"
 _FOLDER = pytest.StashKey[str]()
 #: Folders of which a run of all tests as users run them takes half; deep runs take all of them.
 _HALVED = tuple(
-    f"tests/{name}/" for name in ("codegen", "frontend", "ir", "ops", "passes", "transforms")
+    f"tests/{name}/"
+    for name in ("codegen", "dist", "frontend", "ir", "ops", "passes", "runtime", "transforms")
 )
 _IS_HALVED = pytest.StashKey[bool]()
 #: Whether the run takes a slice that has failed before.
