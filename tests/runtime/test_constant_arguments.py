@@ -128,19 +128,43 @@ def itself(r: range, x: Any) -> Any:
     return r, x + 1
 
 
+def truth(r: range, x: Any) -> Any:
+    return (x + 1 if r else x), not r, bool(r)
+
+
+def equality(r: range, x: Any) -> Any:
+    return x + 1, r == range(4), range(0) != r, r == range(len(r)), [r] == [range(3)]
+
+
+def key(r: range, x: Any) -> Any:
+    return x + 1, {range(3): 5, range(0): 6}.get(r, 7), r in (range(2, 11, 3), range(0))
+
+
+def matched(r: range, x: Any) -> Any:
+    match r:
+        case y if y == range(0):
+            return x
+        case _:
+            return x + 1
+
+
 RANGES = [range(3), range(4), range(0), range(1), range(7, 2, -2), range(2, 9, 3), range(5, 5)]
 RANGES += [range(k) for k in range(5, 20)]
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("f", [total, listed, bounds, itself, inside], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f",
+    [total, listed, bounds, itself, inside, truth, equality, key, matched],
+    ids=lambda f: f.__name__,
+)
 def test_the_bounds_of_ranges_are_ints(f: Any) -> None:
     compiled, x = tracejit.jit(f), np.arange(20.0)
     for r in RANGES:
         given = {"r": r, "x": 2.0} if f is inside else r
         named = {"also": r} if f is inside and len(r) % 2 else {}
         assert repr(compiled(given, x, **named)) == repr(f(given, x, **named))
-    if f is total:
+    if f is total or f is truth:
         assert len(compiled.report().compiles) <= 5 and not compiled.report().fallbacks
 
 

@@ -27,6 +27,7 @@ from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import is_range_or_view
 from tracejit.frontend.tracing.pytree import is_one_key, tuples_in
 from tracejit.frontend.tracing.raised import Raised
 from tracejit.frontend.tracing.standins import StandIn
@@ -87,7 +88,7 @@ def predicate(interpreter: Interpreter, x: Any) -> bool | TracedScalar:
         return predicate(interpreter, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
     if is_grown(x):
         return predicate(interpreter, interpreter.compare("gt", size_of(x), 0))
-    if isinstance(x, StandIn):
+    if isinstance(x, StandIn) or is_range_or_view(x):
         return predicate(interpreter, interpreter.compare("gt", interpreter.call(len, x), 0))
     return bool(interpreter.truth(x))
 

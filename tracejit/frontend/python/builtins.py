@@ -72,7 +72,7 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.items import Items
+from tracejit.frontend.tracing.items import Items, is_range_or_view
 from tracejit.frontend.tracing.positions import Position
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import TracedError
@@ -97,7 +97,7 @@ def _len(interpreter: Interpreter, x: Any) -> Any:
     if type(x).__module__ == "builtins":
         interpreter.known(x)
         return len(x)
-    if isinstance(x, Items) and not x.once or isinstance(x, TracedFlat):
+    if is_range_or_view(x) or isinstance(x, TracedFlat):
         return x.length
     if isinstance(x, (type, TracedText)):
         return interpreter.call(interpreter.attribute(x, "__len__"))

@@ -30,6 +30,7 @@ from tracejit.frontend.tracing.checks import (
 )
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.items import is_range_or_view
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
@@ -235,6 +236,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return same if op == "is_" else interpreter.not_(same)
     if op not in ("contains", "lacks") and any(isinstance(x, StandIn) for x in (a, b)):
         raise TraceError("TJ008", f"a comparison with a {class_of(a).__name__}", user_line())
+    if op not in ("contains", "lacks") and any(map(is_range_or_view, (a, b))):
+        raise TraceError("TJ001", "a comparison with a range or a view", user_line())
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
         from tracejit.frontend.containers import grown_lists, list_edits

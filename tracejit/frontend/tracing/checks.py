@@ -13,6 +13,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.items import is_range_or_view
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.standins import StandIn
@@ -204,6 +205,8 @@ def require_key(capture: Any, k: Any) -> None:
         raise TraceError("TJ001", "a key", user_line())
     if isinstance(k, StandIn):
         raise TraceError("TJ008", f"a key of class {class_of(k).__name__}", user_line())
+    if is_range_or_view(k):
+        raise TraceError("TJ001", "a range as a key", user_line())
     if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
         for part in k:
             require_key(capture, part)

@@ -10,7 +10,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import Tracer
 
-__all__ = ["Items"]
+__all__ = ["Items", "is_range_or_view"]
 
 
 class Items:
@@ -43,3 +43,8 @@ class Items:
             raise TraceError("TJ001", "the number of iterations", user_line())
         items = self.taken()
         return (items.item(k) for k in range(operator.index(items.length)))
+
+
+def is_range_or_view(x: Any) -> bool:
+    """Whether `x` stands for what has a length, and is equal to what has the same in it."""
+    return isinstance(x, Items) and not x.once
