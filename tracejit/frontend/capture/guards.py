@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Protocol
 
 import numpy as np
 
 from tracejit.frontend.capture.paths import MISSING, InClass, Item, Object, Path, Reference, Writer
-from tracejit.frontend.tracing.pytree import dataclass_fields, same_object
+from tracejit.frontend.tracing.pytree import dataclass_fields, reads_plainly, same_object
 from tracejit.ir.types import DTYPES
 from tracejit.methods import METHODS
 from tracejit.own_attributes import COUNT, dict_offset, offset, own_fit, place
@@ -407,6 +407,22 @@ def _same_key(a: Any, b: Any) -> bool:
     return same_value(a, b)
 
 
+def _ask(writer: Writer, function: Callable[..., bool], *arguments: str) -> None:
+    """Machine code that goes on only where a function of ours, which runs no code of the program,
+    returns True."""
+    text = writer.text
+    given = text.op(f"alloca [{len(arguments)} x ptr]")
+    for k, x in enumerate(arguments):
+        text.do(f"store ptr {x}, ptr {text.at(given, _WORD * k)}")
+    callee = f"ptr {text.object(function)}"
+    answer = text.call(
+        "PyObject_Vectorcall", callee, f"ptr {given}", f"i64 {len(arguments)}", "ptr null"
+    )
+    text.require(text.op(f"icmp ne ptr {answer}, null"), writer.miss_with_error())
+    text.call("Py_DecRef", f"ptr {answer}")
+    writer.require(text.op(f"icmp eq ptr {answer}, {text.object(True)}"))
+
+
 class OwnNames(Guard):
     """An instance of a class that has these attributes itself, and no others; if it `lacks` them,
     it has none of these."""
@@ -473,14 +489,7 @@ class OwnNames(Guard):
 
     def _ask(self, writer: Writer, obj: str, known: str) -> None:
         text = writer.text
-        given = text.op("alloca [3 x ptr]")
-        for k, x in enumerate((obj, text.object(self.names), text.object(self.lacks))):
-            text.do(f"store ptr {x}, ptr {text.at(given, _WORD * k)}")
-        arguments = f"ptr {text.object(own_fit)}", f"ptr {given}", "i64 3", "ptr null"
-        answer = text.call("PyObject_Vectorcall", *arguments)
-        text.require(text.op(f"icmp ne ptr {answer}, null"), writer.miss_with_error())
-        text.call("Py_DecRef", f"ptr {answer}")
-        writer.require(text.op(f"icmp eq ptr {answer}, {text.object(True)}"))
+        _ask(writer, own_fit, obj, text.object(self.names), text.object(self.lacks))
         text.do(f"br label %{known}")
 
     def _look_up(self, writer: Writer, own: str) -> None:
@@ -494,7 +503,8 @@ class OwnNames(Guard):
 
 
 class Fields(Guard):
-    """An instance of exactly this dataclass on which these fields, and nothing else, are set."""
+    """An instance of exactly this dataclass on which these fields, and nothing else, are set, and
+    are read without code of the program."""
 
     __slots__ = ("own",)
 
@@ -515,6 +525,8 @@ class Fields(Guard):
 
     def emit(self, writer: Writer, path: Path) -> None:
         self.own.emit(writer, path)
+        obj, names = writer.get(path), writer.text.object(self.own.names)
+        writer.unless_unchanged(self.own.of, lambda: _ask(writer, reads_plainly, obj, names))
 
 
 def guard_of_class(path: Path, guard: Any) -> Guard | None:

@@ -149,6 +149,9 @@ class Writer(Protocol):
     def miss_with_error(self) -> str:
         """The label of a miss that first clears an exception."""
 
+    def unless_unchanged(self, owner: Reference, check: Callable[[], None]) -> None:
+        """Write a check that is skipped as long as a class is as it was when it last held."""
+
     def enter(self, path: Path, container: Any) -> None:
         """Note what a guard has found out about a container."""
 

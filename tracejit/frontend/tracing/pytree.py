@@ -62,6 +62,7 @@ __all__ = [
     "is_one_key",
     "is_plain_dataclass",
     "leaf_names",
+    "reads_plainly",
     "reference",
     "same_object",
     "tuples_in",
@@ -302,9 +303,12 @@ def is_namedtuple(cls: type) -> bool:
 
 
 def dataclass_fields(value: Any) -> tuple[str, ...] | None:
-    """The fields that are set on an instance of a dataclass; None where it has other attributes."""
+    """The fields that are set on an instance of a dataclass; None where it has other attributes, or
+    where to read a field runs code of the program."""
     cls = type(value)
     names = [f.name for f in dataclasses.fields(cls)]
+    if not reads_plainly(value, names):
+        return None
     own = tuple(n for n in names if has_own(value, n))
     if not has_only(value, own):
         return None
@@ -324,6 +328,18 @@ def stores_in_order(cls: Any) -> bool:
         and not hasattr(cls, "__post_init__")
         and all(f.init and not f.kw_only for f in dataclasses.fields(cls))
     )
+
+
+def reads_plainly(value: Any, names: Sequence[str]) -> bool:
+    """Whether to read these attributes, which an instance has, runs no code of its class."""
+    cls = type(value)
+    return is_default(cls, "__getattribute__") and not any(_is_computed(cls, n) for n in names)
+
+
+def _is_computed(cls: type, name: str) -> bool:
+    """Whether a class has a descriptor, such as a property, that hides what instances hold."""
+    found = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    return hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType)
 
 
 def _slot_is_set(cls: type, value: Any, name: str) -> bool:

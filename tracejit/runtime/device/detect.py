@@ -21,7 +21,7 @@ _PLAIN = frozenset({np.ndarray, int, float, complex, str, bool, type(None), byte
 #: What values of a type may be.
 _TYPES: dict[type, str] = {}
 _ARRAY, _DICT, _SEQUENCE, _OTHER = "array", "dict", "sequence", "other"
-_FIELDS, _INSTANCE, _OPAQUE = "fields", "instance", "opaque"
+_INSTANCE, _OPAQUE = "instance", "opaque"
 #: How deep containers are looked into, and how many of their elements are.
 _DEPTH, _WIDTH = 6, 64
 
@@ -88,10 +88,9 @@ def find_array(x: Any, is_one: Callable[[Any], bool] = is_on_device, depth: int 
         parts = islice(x.values(), _WIDTH)
     elif known == _SEQUENCE:
         parts = islice(x, _WIDTH)
-    elif known == _FIELDS:
-        parts = (getattr(x, name, None) for name in islice(cls.__dataclass_fields__, _WIDTH))
     else:
-        # Asking for its dict would make one, with which Python is slower.
+        # Asking for its dict would make one, with which Python is slower, and asking for an
+        # attribute may run code of the program.
         parts = islice(gc.get_referents(x), _WIDTH)
     for part in parts:
         found = find_array(part, is_one, depth + 1)
@@ -110,7 +109,7 @@ def _kind(cls: type) -> str:
     if is_torch_module(cls):
         return _OTHER  # It computes by PyTorch alone.
     if "__dataclass_fields__" in cls.__dict__ and is_instance_class(cls):
-        return _FIELDS
+        return _INSTANCE  # Its fields may be in slots.
     # Instances of classes of Python's own, which have attributes.
     if not cls.__dictoffset__ or issubclass(cls, (type, ModuleType, FunctionType)):
         return _OTHER

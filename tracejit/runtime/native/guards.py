@@ -13,7 +13,6 @@ from tracejit.frontend.capture.paths import (
     InClass,
     Packed,
     Path,
-    Reference,
     is_argument,
     runs_program,
 )
@@ -124,7 +123,7 @@ class GuardEmitter(Fetcher):
         cls = path.cls.get()
         if cls not in self._classes:
             self._classes.add(cls)
-            self._unless_unchanged(path.cls, lambda: path.emit_bases(self))
+            self.unless_unchanged(path.cls, lambda: path.emit_bases(self))
         guard = guard_of_class(path, leaf)
 
         def check() -> None:
@@ -133,37 +132,7 @@ class GuardEmitter(Fetcher):
             if guard is not None and (fixed is MISSING or not guard.holds(fixed, {})):
                 guard.emit(self, path)
 
-        self._unless_unchanged(path.cls, check)
-
-    def _unless_unchanged(self, owner: Reference, check: Callable[[], None]) -> None:
-        """Write a check that is skipped as long as a class is as it was when it last held.
-
-        CPython numbers the states of classes, which change with their bases.
-        """
-        text = self.text
-        if not self.layout.class_version:
-            check()
-            return
-        # A class has no number before something has been looked up in it.
-        getattr(owner.get(), "__doc__", None)
-        cls = self.reference(owner)
-        self.require(text.op(f"icmp ne ptr {cls}, null"))
-        word = text.word(-1)
-        version = text.field(cls, self.layout.class_version, "i32")
-        found = text.op(f"zext i32 {version} to i64")
-        same = text.op(f"icmp eq i64 {found}, {text.field(word, 0, 'i64')}")
-        changed, go_on = text.fresh("changed"), text.fresh("unchanged")
-        text.do(f"br i1 {same}, label %{go_on}, label %{changed}")
-        text.label(changed)
-        # What is fetched there is not known afterwards.
-        kept = dict(self._borrowed)
-        check()
-        self._borrowed = kept
-        # A class without a number may change unseen.
-        known = text.op(f"icmp ne i64 {found}, 0")
-        text.do(f"store i64 {text.op(f'select i1 {known}, i64 {found}, i64 -1')}, ptr {word}")
-        text.do(f"br label %{go_on}")
-        text.label(go_on)
+        self.unless_unchanged(path.cls, check)
 
     def _distinct(self) -> None:
         for paths in self.spec.distinct:
