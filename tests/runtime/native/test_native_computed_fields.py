@@ -1,4 +1,5 @@
-"""Fields of dataclasses that code of the program gives: it runs where the function reads them."""
+"""Attributes that code of the program gives, once their class has changed: it runs where the
+function reads them, and in no check before."""
 
 from __future__ import annotations
 
@@ -75,6 +76,38 @@ def outcome(f: Callable[..., Any], x: Any) -> tuple[str, list[str]]:
     READS.clear()
     result = f(x)
     return repr(result), [*READS]
+
+
+class Plain:
+    a: Any
+    b: Any
+
+
+def new_plain_class() -> Any:
+    return type("Child", (type("Base", (Plain,), {}),), {"b": 1.0})
+
+
+OBJECT: Any = None
+
+
+def reads_global(_: Any) -> Any:
+    return OBJECT.a * 2, OBJECT.b, OBJECT.a * 3
+
+
+@pytest.mark.parametrize("change", [computed, inherited, attributes], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [reads_both, reads_global], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", [new_class, new_plain_class], ids=lambda f: f.__name__)
+def test_computed_attributes_of_known_objects(f: Any, change: Any, make: Any) -> None:
+    global OBJECT
+    cls, compiled = make(), tracejit.jit(f)
+    for k in range(6):
+        if k == 3:
+            change(cls)
+        OBJECT = x = new(cls) if k == 0 else OBJECT
+        x.__dict__.update(a=np.ones(3), b=2.0)
+        result = outcome(compiled, x)
+        x.__dict__.update(a=np.ones(3), b=2.0)
+        assert result == outcome(f, x)
 
 
 @pytest.mark.parametrize("change", [computed, inherited, attributes], ids=lambda f: f.__name__)

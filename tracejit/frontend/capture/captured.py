@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from tracejit.deadlines import OverBudget
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.guards import Absent, Distinct, Equal, Guard, Size
-from tracejit.frontend.capture.paths import MISSING, Argument, Leaf, Path
+from tracejit.frontend.capture.guards import Absent, Distinct, Equal, Fields, Guard, Size
+from tracejit.frontend.capture.paths import MISSING, Argument, InClass, Leaf, Path
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.lazy_dataclass import dataclass
 
@@ -206,7 +206,8 @@ class Captured:
     def found(self, call: Call, guarded: bool = True) -> tuple[dict[Any, Any], Step | None]:
         """What is at the paths, `MISSING` where nothing is, up to the first where a guard fails.
 
-        That step is given, too. Not `guarded`: up to the first where nothing is.
+        That step is given, too. Not `guarded`: up to the first where nothing is, or where a class
+        has changed so that further reads may run other code of it.
         """
         values: dict[Any, Any] = {None: call}
         for step in self.steps:
@@ -219,7 +220,8 @@ class Captured:
             except Exception:
                 value, can_be_absent = MISSING, False
             values[path] = value
-            holds = not guarded or all(guard.holds(value, values) for guard in step.guards)
+            guards = [g for g in step.guards if guarded or _is_of_code(path, g)]
+            holds = all(guard.holds(value, values) for guard in guards)
             if not holds or value is MISSING and not can_be_absent:
                 return values, step
         return values, None
@@ -253,6 +255,11 @@ class Captured:
                 elif isinstance(guard, Equal) and not guard.holds(value, values):
                     if type(value) is type(guard.value) and is_number_by_value(value):
                         yield label
+
+
+def _is_of_code(path: Path, guard: Guard) -> bool:
+    """Whether a guard says that reads run no other code of a class than they did."""
+    return isinstance(guard, Fields) or isinstance(path, InClass) and not isinstance(guard, Equal)
 
 
 def is_number_by_value(value: Any) -> bool:

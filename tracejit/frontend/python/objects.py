@@ -365,6 +365,8 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
             return stored
     if isinstance(found, MemberDescriptorType) or is_own:
         if not is_own or not _is_data_descriptor(found):
+            if source is not None:
+                capture.guard_methods(x, "__getattribute__", name)
             if source is not None and not hasattr(x, name):
                 capture.guard_absent(source, name)
             value = getattr(x, name)
