@@ -188,6 +188,7 @@ def test_tables_of_peers_have_targets() -> None:
     assert table.rows[0]["differences ms"] > 0  # type: ignore[operator]
 
 
+@pytest.mark.compiles
 def test_memory_kept() -> None:
     assert memory.room(memory.linear, 50) == (0, True)
     few, many = (memory.room(memory.nonlinear, steps)[0] for steps in (50, 800))

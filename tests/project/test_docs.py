@@ -34,6 +34,7 @@ def test_a_page_runs(page: Path) -> None:
         run_page(page)
 
 
+@pytest.mark.compiles
 def test_the_programs_shown_are_right_for_other_arguments() -> None:
     shown: dict[str, Any] = {}
     for name in ("control_flow", "memory", "report"):

@@ -62,6 +62,7 @@ def test_keyword_arguments_and_lists_are_compiled_too():
         assert len(f.report().variants) == 1
 
 
+@pytest.mark.compiles
 def test_what_cannot_be_compiled_is_told_by_the_next_call():
     def asks(x):
         return x * len(os.listdir("/proc/self/fd"))

@@ -75,6 +75,7 @@ def test_it_is_a_method() -> None:
         bound.nothing  # noqa: B018
 
 
+@pytest.mark.compiles
 def test_compiled_code_takes_it_as_one() -> None:
     """As an argument, from outside, in containers and as an attribute; other objects are others."""
     owner, other = Scale(2.0), Scale(3.0)

@@ -90,6 +90,7 @@ def test_llvm_is_not_begun_where_it_would_take_too_long(monkeypatch: pytest.Monk
     assert not begun
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("value", ["2G", "-1", "0", "nan"])
 def test_a_limit_that_is_no_number_is_told(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f = tracejit.jit(lines(2))

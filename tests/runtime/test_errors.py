@@ -52,6 +52,7 @@ def run_program(source: str, name: str, folder: Path, *, strict: bool = False) -
 EXAMPLES = [code for code, explanation in EXPLANATIONS.items() if explanation.causes]
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_the_example_of_a_code_causes_it(code: str, tmp_path: Path) -> None:
     f = run_program(EXPLANATIONS[code].causes, f"causes_{code}", tmp_path)

@@ -18,6 +18,9 @@ from benchmarks.corpus.program import differences, picture
 from tests.runtime import parts_programs as programs
 from tracejit.runtime.parts import effort
 
+#: What an earlier process has told of a function leaves its parts plain until they take long.
+pytestmark = pytest.mark.compiles
+
 
 @pytest.fixture(autouse=True)
 def eagerness(monkeypatch: pytest.MonkeyPatch) -> None:

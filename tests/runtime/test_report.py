@@ -244,6 +244,7 @@ def test_a_report_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch, tmp_
         assert why and f"  off       {what}: {why}" in str(f.report()).splitlines()
 
 
+@pytest.mark.compiles
 def test_a_long_report_fits_a_screen(caplog: pytest.LogCaptureFixture) -> None:
     """What there is to see to comes first, the rest is merged and counted; the data has all."""
     lines = "\n".join(f"    x = np.sort(x * {k}.5)" for k in range(60))

@@ -38,7 +38,8 @@ from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.constants import MOST_VALUES, Constants
 from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
-from tracejit.runtime.jitted import Jitted, is_traced, name_of
+from tracejit.runtime.entries.jit_type import name_of
+from tracejit.runtime.jitted import Jitted, is_traced
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.parts.effort import Allowance, now
 from tracejit.runtime.plain_calls import PlainCalls

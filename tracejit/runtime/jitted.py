@@ -20,7 +20,7 @@ from tracejit.locks import once, short_lock
 from tracejit.methods import BoundMethod
 from tracejit.originals import hold, import_compiler
 from tracejit.runtime.entries.answers import MISS
-from tracejit.runtime.entries.jit_type import JitBase, jit_type
+from tracejit.runtime.entries.jit_type import JitBase, jit_type, name_of
 from tracejit.runtime.options import Options
 from tracejit.runtime.refusing import reason_here, run_plainly
 from tracejit.runtime.tracebacks import show_users_lines
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracejit.runtime.dataflow.executor import Run
     from tracejit.runtime.report.report import Report
 
-__all__ = ["Jitted", "JittedObject", "Transform", "is_traced", "jitted", "name_of"]
+__all__ = ["Jitted", "JittedObject", "Transform", "is_traced", "jitted"]
 
 _PLAIN = Options()
 #: Methods that are class methods or static methods without saying so.
@@ -380,11 +380,6 @@ def jitted(function: Callable[..., Any], options: Options) -> Jitted:
     is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
     is_function = isinstance(function, FunctionType) or is_transform
     return (Jitted if is_function else JittedObject)(function, options)
-
-
-def name_of(function: Any) -> str:
-    """What reports call a function."""
-    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -54,6 +54,7 @@ def agree(model: Any, x: Any = X) -> None:
         assert_same(expected, model.run(x))
 
 
+@pytest.mark.compiles
 def test_methods_properties_and_class_attributes_run_no_python() -> None:
     model = p.Derived(2.0)
     agree(model)

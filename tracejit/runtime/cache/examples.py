@@ -34,11 +34,11 @@ def _like(x: Any) -> Callable[[], Any]:
     if type(x) is dict:
         items = [(key, _like(v)) for key, v in x.items()]
         return lambda: {key: part() for key, part in items}
-    if type(x) is list or isinstance(x, tuple):
+    if type(x) is list or issubclass(type(x), tuple):
         make = getattr(type(x), "_make", type(x))
         parts = [_like(v) for v in x]
         return lambda: make(part() for part in parts)
-    if isinstance(x, _NUMBERS_AND_TEXTS):
+    if issubclass(type(x), _NUMBERS_AND_TEXTS):
         return lambda: x
     try:
         reference = weakref.ref(x)

@@ -21,6 +21,7 @@ from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.records import restored
 from tracejit.runtime.entries.answers import BAIL, MISS
 from tracejit.runtime.entries.chain import flat_callable
+from tracejit.runtime.entries.jit_type import name_of
 from tracejit.runtime.report.fallbacks import Fallbacks
 from tracejit.runtime.report.report import Fallback, Report
 
@@ -83,7 +84,7 @@ class Verdicts:
         jitted = self._jitted
         if jitted._given_fallbacks is None:
             function = jitted.__tracejit__
-            report = jitted._given_report = jitted._given_report or Report(function.__qualname__)
+            report = jitted._given_report = jitted._given_report or Report(name_of(function))
             jitted._given_fallbacks = Fallbacks(function, report, jitted._options.strict)
         told: Fallbacks = jitted._given_fallbacks
         if verdict.seconds > _LONG and not told.is_strict:

@@ -25,6 +25,7 @@ __all__ = [
     "call_offset",
     "has_words",
     "jit_type",
+    "name_of",
     "word_at",
 ]
 
@@ -32,6 +33,12 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: Where an instance keeps its slots: behind the object header, in the order of their names.
 BAIL_OFFSET, KINDS_OFFSET, PLAIN_OFFSET = (_WORD * k for k in (2, 4, 5))
 SHOWN_OFFSET, SLOW_OFFSET = _WORD * 6, _WORD * 7
+
+
+def name_of(function: Any) -> str:
+    """What reports call a function."""
+    return getattr(function, "__qualname__", None) or repr(function)
+
 
 # Flags and slot numbers of CPython's stable ABI (typeslots.h, object.h).
 _BASETYPE, _HAVE_VECTORCALL, _METHOD_DESCRIPTOR = 1 << 10, 1 << 11, 1 << 17
