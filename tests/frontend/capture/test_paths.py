@@ -45,6 +45,7 @@ def results(module: ModuleType, f: Any) -> list[Any]:
     return found + [repr(call(f)) for call in module.calls * 2]
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(8, kind=lambda name, **_: name)
 @pytest.mark.parametrize("way", ["machine code", "Python"])
 @pytest.mark.parametrize("name", SAMPLES)
