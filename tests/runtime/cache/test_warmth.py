@@ -10,7 +10,7 @@ GROUPS = [(kind, group) for kind, (groups, _) in KINDS.items() for group in grou
 
 
 @pytest.mark.sampled(187)
-@pytest.mark.parametrize("kind, group", GROUPS, ids="-".join)
+@pytest.mark.parametrize("kind, group", GROUPS, ids=[f"{kind} {group}" for kind, group in GROUPS])
 def test_a_second_process_compiles_nothing(kind: str, group: str) -> None:
     for x in compared(kind, group):
         assert x.is_same, x

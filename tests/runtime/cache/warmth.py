@@ -46,6 +46,7 @@ _PAGE = "its values"
 COLD = {
     "Trainer.train_epoch": "objects of a class have got their attributes in another order",
     "scale: step (1)": "it exchanges arrays with other processes",
+    'np.require(a, requirements=["C"])': "NumPy goes over a set of texts",
 }
 #: What a page leaves that two processes can compare.
 _VALUES = (np.ndarray, np.generic, float, int, complex, type(None))

@@ -166,6 +166,8 @@ class Describer:
         if found is None:
             recipe = recipe_of(x)
             found = None if recipe is None else ("recipe", *recipe)
+        if found is None and type(x) is slice:
+            found = ("slice", tuple(map(self.object, (x.start, x.stop, x.step))))
         if found is None and type(x) is tuple:
             found = ("tuple", tuple(self.object(item) for item in x))
         if found is None:

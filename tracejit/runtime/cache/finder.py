@@ -35,7 +35,7 @@ __all__ = ["Description", "Finder", "contents_of", "found_by_name", "plain"]
 
 Description = tuple[Any, ...]
 #: Descriptions of what is as good as anything equal.
-_BY_CONTENTS = frozenset({"recipe", "tuple", "bytes"})
+_BY_CONTENTS = frozenset({"recipe", "slice", "tuple", "bytes"})
 #: The module that makes objects of the compiler again.
 _PORTABLE = "tracejit.link.portable"
 #: Machine code reads constants in vectors.
@@ -216,6 +216,9 @@ class Finder:
         if not isinstance(found, Kept):
             raise LookupError(f"{function}{arguments} is no object")
         return found.what
+
+    def _slice(self, parts: Sequence[Description]) -> Any:
+        return slice(*map(self.object, parts))
 
     def _tuple(self, items: Sequence[Description]) -> Any:
         return tuple([self.object(d) for d in items])
