@@ -55,7 +55,10 @@ _FOLDER = pytest.StashKey[str]()
 #: Folders of which a run of all tests as users run them takes half; deep runs take all of them.
 _HALVED = tuple(
     f"tests/{name}/"
-    for name in ("codegen", "dist", "frontend", "ir", "ops", "passes", "runtime", "transforms")
+    for name in (
+        *("codegen", "dist", "frontend", "ir", "nn", "ops", "passes"),
+        *("programs", "runtime", "transforms"),
+    )
 )
 _IS_HALVED = pytest.StashKey[bool]()
 #: Whether the run takes a slice that has failed before.
