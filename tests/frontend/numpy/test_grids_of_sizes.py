@@ -16,6 +16,7 @@ GRIDS: dict[str, Callable[..., Any]] = {
     "open": lambda a, b, n: np.ogrid[a : b : n * -1j, 0 : 1 : n * 1j],
     "row": lambda a, b, n: np.r_[a : b : n * 1j],
     "one more": lambda a, b, n: np.mgrid[a : b : (n + 1) * 1j],
+    "below zero": lambda a, b, n: np.r_[a : b : -n * 1j],
     "no start": lambda a, b, n: np.mgrid[: b : n * 1j],
 }
 
@@ -32,3 +33,10 @@ def test_points_counted_by_an_int(name: str) -> None:
                 assert np.array_equal(x, y) and x.dtype == y.dtype
     report = jitted.report()
     assert not report.fallbacks and len(report.variants) <= 8, report
+
+
+def test_a_step_below_zero_counts_as_many() -> None:
+    jitted = tracejit.jit(lambda n: np.mgrid[0.0 : 1.0 : (n - 6) * 1j])
+    for n in (10, 11, 12, 3, 4, 7, 6):
+        assert np.array_equal(jitted(n), np.mgrid[0.0 : 1.0 : (n - 6) * 1j])
+    assert not jitted.report().fallbacks, jitted.report()

@@ -67,7 +67,8 @@ def _count_of(step: Any) -> Any:
         if a is None or b is None or (a.op.name, b.op.name) != ("dim_value", "constant"):
             continue
         if b.attrs["value"] in (1j, -1j):
-            return unwrap(a.attrs["dim"], trace.env)
+            dim = a.attrs["dim"]
+            return unwrap(0 - dim if trace.env.decide(dim, "<", 0) else dim, trace.env)
     return None
 
 
