@@ -216,7 +216,7 @@ def functions() -> dict[str, Any]:
 
     elementwise = {*UFUNC_OPS, *ufuncs.DEFINED, np.power}
     found = {f.__name__: f for f in elementwise if getattr(np, f.__name__, None) is f}
-    for f in registry.HANDLERS:
+    for f in registry.functions():
         module = (getattr(f, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
         found[f"{module}.{f.__name__}".lstrip(".")] = f
     found |= {name: library_functions.function_named(name) for name in library_functions.NAMES}
@@ -237,9 +237,9 @@ def _usual(name: str, f: Any) -> Iterator[str]:
     if isinstance(f, np.ufunc):
         yield f"np.{name}({', '.join('xy'[: f.nin])})"
         return
-    from tracejit.frontend.numpy.registry import HANDLERS
+    from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE
 
-    parameters = inspect.signature(HANDLERS.get(f, f)).parameters
+    parameters = inspect.signature(HANDLERS.get(f) or PRELUDE.get(f, f)).parameters
     needed = [p for p in parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
     given = ", ".join("xy"[: max(1, len(needed))])
     yield f"np.{name}({given})"

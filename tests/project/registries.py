@@ -17,6 +17,7 @@ from typing import Any
 
 import tracejit.ops
 from tracejit.frontend import numpy as numpy_handlers
+from tracejit.frontend import prelude
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS, numpy_name
 from tracejit.frontend.python import builtins
 from tracejit.ir.op import OPS
@@ -118,6 +119,12 @@ def numpy_index() -> str:
         for f, handler in HANDLERS.items()
         if handler.__module__.startswith(package)
     ]
+    own = f"{prelude.__name__}."
+    stands_for = [
+        (numpy_name(f), found.name)
+        for found in pkgutil.iter_modules(prelude.__path__, own)
+        for f in getattr(importlib.import_module(found.name), "FUNCTIONS", ())
+    ]
     items = [(name_of(cls), item.__module__) for cls, item in SUBSCRIPTS.items()]
     return printed(
         "Which module handles what: drawn by `python -m tests.project.registries --write`.",
@@ -125,6 +132,10 @@ def numpy_index() -> str:
             "HANDLERS_OF": (
                 "Module of `tracejit.frontend.numpy` -> the functions that it handles.",
                 by_module(handlers, package),
+            ),
+            "PRELUDE_OF": (
+                "Module of `tracejit.frontend.prelude` -> the functions that it stands for.",
+                by_module(stands_for, prelude.__name__),
             ),
             "SUBSCRIPTS_OF": (
                 "Module -> the classes of objects of which it makes items.",

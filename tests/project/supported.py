@@ -32,7 +32,8 @@ from tracejit.frontend.interpreter.library_functions import (
     function_named,
 )
 from tracejit.frontend.interpreter.library_loops import LOOPS
-from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
+from tracejit.frontend.numpy import registry
+from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
 from tracejit.ir.op import OPS, Op
 from tracejit.ops.array.elementwise import UFUNC_OPS
@@ -89,7 +90,8 @@ def _functions() -> Iterator[str]:
     yield "These become ops, and so do the methods of arrays that mean them. All other pure"
     yield "functions of NumPy and SciPy are called while the program runs."
     yield ""
-    names = {f"{f.__module__}.{f.__name__}" for f in HANDLERS if f.__module__.startswith("numpy")}
+    known = registry.functions()
+    names = {f"{f.__module__}.{f.__name__}" for f in known if f.__module__.startswith("numpy")}
     by_module: dict[str, set[str]] = defaultdict(set)
     for name in names:
         module, _, function = name.rpartition(".")

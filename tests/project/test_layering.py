@@ -53,7 +53,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "ops": (("checks", "index", "samples", "rules"), ("array",), ("control",), ("host", "python")),
     "frontend": (
-        ("rewrite",),
+        ("prelude", "rewrite"),
         ("tracing",),
         ("capture", "host", "numpy"),
         ("control",),
@@ -231,6 +231,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.interpreter.library_filters",
             "frontend.interpreter.library_functions",
             "frontend.interpreter.library_loops",
+            "frontend.numpy.derived",
             "frontend.python.construction",
             "frontend.python.container_methods",
             "frontend.python.contexts",
@@ -264,6 +265,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.reductions",
             "frontend.python.unread_lists",
         ),
+        "frontend.numpy.derived": ("frontend.host.calls",),
         "frontend.numpy.ufunc_calls": (
             "frontend.numpy.indexing",
             "frontend.numpy.reductions",

@@ -11,7 +11,7 @@ import tracejit.frontend.interpreter.entry  # noqa: F401 - fills registries
 from tracejit.frontend.host.functions import spelled
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS
-from tracejit.frontend.numpy.registry import HANDLERS
+from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE
 from tracejit.ir.op import OPS
 from tracejit.ops.array.elementwise import UFUNC_OPS, ImportedUfunc
 from tracejit.ops.host.derivatives.registry import RULES
@@ -52,6 +52,8 @@ def fate(function: Any) -> tuple[str, str]:
     hashed = isinstance(function, Hashable)
     if hashed and (function in HANDLERS or function in UFUNC_OPS):
         return "ops", "becomes ops of the graph"
+    if hashed and function in PRELUDE:
+        return "traced", "is traced from the prelude, which has it in NumPy's simpler functions"
     if hashed and (function in FOLLOWED or function in LOOPS):
         return "traced", "is traced from its own source"
     path = None if isinstance(function, type) else host_path(function)

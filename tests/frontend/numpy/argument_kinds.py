@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tracejit
-from tracejit.frontend.numpy.registry import HANDLERS
+from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE, functions
 
 __all__ = ["NAMES", "calls", "differences"]
 
@@ -68,7 +68,7 @@ def _name(f: Any) -> str:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    _name(f): f for f in HANDLERS if not isinstance(f, np.ufunc) and _name(f) not in _LEFT
+    _name(f): f for f in functions() if not isinstance(f, np.ufunc) and _name(f) not in _LEFT
 }
 NAMES = sorted(FUNCTIONS)
 
@@ -77,7 +77,7 @@ def _parameters(f: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(f).parameters)
     except ValueError:
-        return dict(inspect.signature(HANDLERS[f]).parameters)
+        return dict(inspect.signature(HANDLERS.get(f) or PRELUDE[f]).parameters)
 
 
 _NAMES_LEFT = {"out", "like", "device", "subok", "dtype", "where", "optimize", "casting", "kwargs"}

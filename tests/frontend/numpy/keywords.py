@@ -31,7 +31,7 @@ from tests.support.compare import Mismatch, assert_same
 from tracejit.frontend.interpreter.library_functions import NAMES as FOLLOWED_NAMES
 from tracejit.frontend.interpreter.library_functions import function_named
 from tracejit.frontend.numpy.method_forms import METHOD_FORMS
-from tracejit.frontend.numpy.registry import HANDLERS
+from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE, functions
 from tracejit.frontend.numpy.ufuncs import DEFINED
 from tracejit.ops.array.elementwise import UFUNC_OPS
 
@@ -91,7 +91,7 @@ def _name(f: Any) -> str:
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    known = [*HANDLERS, *map(function_named, FOLLOWED_NAMES), *UFUNC_OPS, *DEFINED]
+    known = [*functions(), *map(function_named, FOLLOWED_NAMES), *UFUNC_OPS, *DEFINED]
     found = {_name(f): f for f in known if callable(f)}
     for ufunc in (np.add, np.maximum, np.logical_or):
         for method in ("reduce", "accumulate", "outer", "at", "reduceat"):
@@ -138,7 +138,7 @@ def _parameters(name: str) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(f).parameters)
     except ValueError:
         # NumPy says nothing of these, or not yet.
-        known = METHOD_FORMS.get(name.removeprefix("ndarray."), HANDLERS.get(f))
+        known = METHOD_FORMS.get(name.removeprefix("ndarray."), HANDLERS.get(f) or PRELUDE.get(f))
         return {} if known is None else dict(inspect.signature(known).parameters)
 
 

@@ -55,6 +55,7 @@ from tracejit.locks import once
 __all__ = ["call", "operations_of", "takes_unions"]
 
 _FRONTEND = os.path.join(PACKAGE, "frontend", "")
+_PRELUDE = os.path.join(_FRONTEND, "prelude", "")
 
 #: NumPy functions without a handler that depend only on their arguments, and change nothing.
 _PURE_NUMPY = frozenset(
@@ -266,6 +267,8 @@ def _call_function(
         return call_rewritten(interpreter, f, args, kwargs)
     if interpreter.following and f in _parts():
         return _call_library_function(interpreter, f, args, kwargs)
+    if f.__code__.co_filename.startswith(_PRELUDE):
+        return _call_in_prelude(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -286,12 +289,31 @@ def _call_library_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """A function of a library that is not compiled as it is."""
-    from tracejit.frontend.interpreter.library import call_followed, is_followed
+    from tracejit.frontend.interpreter.library import (
+        call_followed,
+        call_prelude,
+        in_prelude,
+        is_followed,
+    )
 
+    function = in_prelude(f, args, kwargs)
+    if function is not None:
+        return call_prelude(interpreter, f, function, args, kwargs)
     if interpreter.following and f in _parts() or is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     return _host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+
+
+def _call_in_prelude(
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A call from one function of the prelude of another, or of what the compiler knows of it."""
+    from tracejit.frontend.interpreter.library import call_library
+    from tracejit.frontend.numpy.derived import INTRINSICS
+
+    known = INTRINSICS.get(f)
+    return call_library(interpreter, f, args, kwargs) if known is None else known(*args, **kwargs)
 
 
 def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -406,13 +428,21 @@ def _is_multimethod(f: Any) -> bool:
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    from tracejit.frontend.interpreter.library import call_followed, is_followed
+    from tracejit.frontend.interpreter.library import (
+        call_followed,
+        call_prelude,
+        in_prelude,
+        is_followed,
+    )
     from tracejit.frontend.interpreter.library_functions import FOLLOWED
 
     if f in _OF_ARRAYS:
         _require_arrays(
             f, *args[:1], *(kwargs[k] for k in ("a", "ary", "filt", "from_") if k in kwargs)
         )
+    function = in_prelude(f, args, kwargs)
+    if function is not None:
+        return interpreter.fresh(call_prelude(interpreter, f, function, args, kwargs))
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     if kwargs and not kwargs.keys() <= (_keywords(f) or kwargs.keys()):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
+import sys
 from types import CellType, FunctionType
 from typing import Any
 
@@ -24,7 +25,8 @@ from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_filters import filter_of
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
-from tracejit.frontend.numpy.registry import plain_options
+from tracejit.frontend.numpy.registry import PRELUDE, plain_options
+from tracejit.frontend.prelude.intrinsics import CREATORS
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -33,7 +35,7 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.registered import host_path
 
-__all__ = ["call_followed", "call_library", "is_followed"]
+__all__ = ["call_followed", "call_library", "call_prelude", "in_prelude", "is_followed"]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
@@ -105,6 +107,42 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
         raise Refused(e) from None
     finally:
         interpreter.following = False
+
+
+def in_prelude(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionType | None:
+    """The function of the prelude that is traced in place of a call of `f`, or None."""
+    found: FunctionType | None = PRELUDE.get(_key(f))
+    if found is None or not (found in CREATORS or has_traced(args) or has_traced(kwargs)):
+        return None
+    if not _is_plain(f, args, kwargs) or _form(f, args, kwargs) in _REFUSED:
+        return None
+    return found
+
+
+def _key(f: Any) -> Any:
+    """A function of NumPy itself; the path of one of another library, which may not be imported."""
+    module = getattr(f, "__module__", None)
+    if type(module) is not str or module.partition(".")[0] != "scipy":
+        return f
+    name = str(f.__name__)
+    return f"{module}:{name}" if getattr(sys.modules[module], name, None) is f else f
+
+
+def call_prelude(
+    interpreter: Any,
+    f: Any,
+    function: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """`f(*args, **kwargs)` by a function of the prelude. Raises Refused for what it gives up."""
+    try:
+        return call_library(interpreter, function, args, kwargs)
+    except TraceError as e:
+        if type(e) is not TraceError or e.code not in ("TJ002", "TJ004", "TJ005"):
+            raise
+        _REFUSED.add(_form(f, args, kwargs))
+        raise Refused(e) from None
 
 
 def call_library(

@@ -10,13 +10,14 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, SUBSCRIPTS_OF
+from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, PRELUDE_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -33,10 +34,12 @@ __all__ = [
     "HANDLERS",
     "NONE_IS_DEFAULT",
     "NOT_GIVEN",
+    "PRELUDE",
     "SEVERAL_AXES",
     "SUBSCRIPTS",
     "bound_to",
     "call_function",
+    "functions",
     "given_to",
     "handles",
     "only",
@@ -55,6 +58,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: NumPy function -> its handler.
 HANDLERS: LateTable[Any, Callable[..., Any]] = LateTable(name_of=numpy_name)
+#: Function of NumPy, or the path of one of SciPy -> the function that is traced in its place.
+PRELUDE: LateTable[Any, FunctionType] = LateTable(name_of=numpy_name)
 #: Handlers that run even without a traced argument: they make arrays that must stay traced.
 CREATORS: set[Any] = set()
 #: Classes of objects of which NumPy only knows items, such as `np.mgrid` -> what an item is.
@@ -109,6 +114,11 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(bound.arguments.get("axis"), tuple) and func not in SEVERAL_AXES:
         raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
+
+
+def functions() -> list[Any]:
+    """Returns the functions of NumPy that have a handler or are in the prelude."""
+    return [*HANDLERS, *(f for f in PRELUDE if type(f) is not str)]
 
 
 def given_to(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -250,5 +260,7 @@ SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vecto
 DISPATCH.function = call_function
 for _module, _names in HANDLERS_OF.items():
     HANDLERS.later(_names, f"tracejit.frontend.numpy.{_module}")
+for _module, _names in PRELUDE_OF.items():
+    PRELUDE.later(_names, f"tracejit.frontend.prelude.{_module}", "FUNCTIONS")
 for _module, _names in SUBSCRIPTS_OF.items():
     SUBSCRIPTS.later(_names, f"tracejit.frontend.numpy.{_module}")

@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.shape import at_least, permuted
 from tracejit.frontend.numpy.ufuncs import elementwise, root_of_squares
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.symint import as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
 
 __all__: list[str] = []
 
@@ -114,21 +114,6 @@ def cov(
 def _real(factor: Any) -> Any:
     """A size or number as a divisor that does not promote."""
     return factor * 1.0
-
-
-@handles(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) -> Any:
-    """The matrix of correlation coefficients, clipped to [-1, 1]."""
-    c = cov(x, y, rowvar, dtype=dtype)
-    if not c.ndim:
-        return elementwise(np.divide, (c, c))
-    deviation: Any = elementwise(np.sqrt, (np.diagonal(c).real,))
-    c = elementwise(np.divide, (c, deviation[:, None]))
-    c = asarray(elementwise(np.divide, (c, deviation[None, :])))
-    if c.dtype.kind == "c":
-        parts = [np.clip(p, -1, 1).value() for p in (c.real, c.imag)]
-        return wrap(here(), here().emit("make_complex", parts))
-    return np.clip(c, -1, 1)
 
 
 def _without_nan(a: Any, name: str) -> tuple[TracedArray, TracedArray] | None:

@@ -1,6 +1,6 @@
 """Which module handles what: drawn by `python -m tests.project.registries --write`."""
 
-__all__ = ["HANDLERS_OF", "SUBSCRIPTS_OF"]
+__all__ = ["HANDLERS_OF", "PRELUDE_OF", "SUBSCRIPTS_OF"]
 
 #: Module of `tracejit.frontend.numpy` -> the functions that it handles.
 HANDLERS_OF: dict[str, str] = {
@@ -53,9 +53,14 @@ HANDLERS_OF: dict[str, str] = {
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
         "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
     ),
-    "statistics": ("corrcoef cov nanmean nanstd nanvar"),
+    "statistics": ("cov nanmean nanstd nanvar"),
     "stores": ("copyto fill_diagonal place put put_along_axis putmask"),
     "windows": ("as_strided sliding_window_view"),
+}
+
+#: Module of `tracejit.frontend.prelude` -> the functions that it stands for.
+PRELUDE_OF: dict[str, str] = {
+    "statistics": ("corrcoef"),
 }
 
 #: Module -> the classes of objects of which it makes items.

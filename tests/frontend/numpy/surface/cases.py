@@ -103,8 +103,8 @@ class Case:
             form = (*LAYOUTS,)[ord(name) % len(LAYOUTS)]
         return _shaped((TYPED.get(name) or ARRAYS[name])(), form)
 
-    def function(self) -> Callable[..., Any]:
-        """The recipe as a new function whose source can be found."""
+    def function(self, numpy: Any = np) -> Callable[..., Any]:
+        """The recipe as a new function whose source can be found, where `np` is a namespace."""
         text = f"def recipe({', '.join(parameters(self.text))}):\n"
         body = "".join(f"    {line}\n" for line in self.text.split("; "))
         if "return" not in self.text:
@@ -112,7 +112,7 @@ class Case:
         file = f"<surface {zlib.crc32(text.encode() + body.encode()):08x}>"
         lines = (text + body).splitlines(keepends=True)
         linecache.cache[file] = (len(text + body), None, lines, file)
-        space: dict[str, Any] = {"np": np}
+        space: dict[str, Any] = {"np": numpy}
         exec(compile(text + body, file, "exec"), space)
         made: Callable[..., Any] = space["recipe"]
         return made

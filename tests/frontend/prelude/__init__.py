@@ -1,0 +1,1 @@
+"""The prelude as plain Python, beside NumPy."""

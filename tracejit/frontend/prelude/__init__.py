@@ -1,0 +1,1 @@
+"""NumPy's functions in NumPy's simpler terms: plain Python that is traced in place of calls."""

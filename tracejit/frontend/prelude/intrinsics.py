@@ -1,0 +1,81 @@
+"""Functions that the prelude calls and the compiler knows: what they mean in plain NumPy.
+
+A function of the prelude runs without the compiler as any Python does, and gives what NumPy's
+function of the same name gives, or raises `Refused`. In a trace the compiler puts its own in place
+of these: a refused call becomes a call of NumPy while the program runs, and is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = [
+    "CREATORS",
+    "NUMPY",
+    "Refused",
+    "added_at",
+    "as_called",
+    "creates",
+    "derived_as",
+    "elements_at",
+    "refuse",
+    "require",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Functions that are traced for plain arguments too, decorated by `creates`.
+CREATORS: set[Any] = set()
+
+#: The version of NumPy that is installed, (major, minor): where versions differ in an answer.
+NUMPY: tuple[int, int] = tuple(map(int, np.__version__.split(".")[:2]))  # type: ignore[assignment]
+
+
+def creates(f: F) -> F:
+    """Decorator: a function is traced for plain arguments too, since its arrays may be large."""
+    CREATORS.add(f)
+    return f
+
+
+class Refused(Exception):
+    """A form of arguments that a function of the prelude does not cover."""
+
+
+def refuse(what: str) -> Any:
+    """Give up a call: NumPy's own function is called. Raises Refused."""
+    raise Refused(what)
+
+
+def require(condition: Any) -> None:
+    """Give up a call unless a condition on elements holds; a compiled run is repeated by Python.
+
+    Raises Refused.
+    """
+    if not condition:
+        raise Refused("a condition on elements")
+
+
+def derived_as(value: Any, formula: Any) -> Any:
+    """`value`, with the derivative of `formula`, which is computed for nothing else."""
+    return value
+
+
+def elements_at(x: Any, places: Any) -> Any:
+    """`x[places]`, where all places are known to lie inside."""
+    return x[places]
+
+
+def added_at(x: Any, places: Any, values: Any) -> Any:
+    """`x` after `np.add.at(x, places, values)`, where all places are known to lie inside."""
+    out = x.copy()
+    np.add.at(out, places, values)
+    return out
+
+
+def as_called(path: str, *args: Any) -> Any:
+    """What the function of a path (`module:name`) gives, for the derivative of a value."""
+    module, _, name = path.partition(":")
+    return getattr(__import__(module, fromlist=["_"]), name)(*args)
