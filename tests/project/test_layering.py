@@ -231,7 +231,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.interpreter.library_filters",
             "frontend.interpreter.library_functions",
             "frontend.interpreter.library_loops",
-            "frontend.numpy.derived",
             "frontend.python.construction",
             "frontend.python.container_methods",
             "frontend.python.contexts",
@@ -265,7 +264,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.reductions",
             "frontend.python.unread_lists",
         ),
-        "frontend.numpy.derived": ("frontend.host.calls",),
         "frontend.numpy.ufunc_calls": (
             "frontend.numpy.indexing",
             "frontend.numpy.reductions",

@@ -268,7 +268,9 @@ def _call_function(
     if interpreter.following and f in _parts():
         return _call_library_function(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_PRELUDE):
-        return _call_in_prelude(interpreter, f, args, kwargs)
+        from tracejit.frontend.interpreter.library import call_in_prelude
+
+        return call_in_prelude(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -303,17 +305,6 @@ def _call_library_function(
         return call_followed(interpreter, f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     return _host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
-
-
-def _call_in_prelude(
-    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """A call from one function of the prelude of another, or of what the compiler knows of it."""
-    from tracejit.frontend.interpreter.library import call_library
-    from tracejit.frontend.numpy.derived import INTRINSICS
-
-    known = INTRINSICS.get(f)
-    return call_library(interpreter, f, args, kwargs) if known is None else known(*args, **kwargs)
 
 
 def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

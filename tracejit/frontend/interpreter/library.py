@@ -20,22 +20,31 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.host.calls import as_called
 from tracejit.frontend.interpreter import library_filters, library_loops, library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_filters import filter_of
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
+from tracejit.frontend.numpy.derived import added_at, derived_as, elements_at, require
 from tracejit.frontend.numpy.registry import PRELUDE, plain_options
-from tracejit.frontend.prelude.intrinsics import CREATORS
+from tracejit.frontend.prelude import intrinsics
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.restarts import Refused
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 from tracejit.ops.host.registered import host_path
 
-__all__ = ["call_followed", "call_library", "call_prelude", "in_prelude", "is_followed"]
+__all__ = [
+    "call_followed",
+    "call_in_prelude",
+    "call_library",
+    "call_prelude",
+    "in_prelude",
+    "is_followed",
+]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
@@ -112,7 +121,9 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
 def in_prelude(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionType | None:
     """The function of the prelude that is traced in place of a call of `f`, or None."""
     found: FunctionType | None = PRELUDE.get(_key(f))
-    if found is None or not (found in CREATORS or has_traced(args) or has_traced(kwargs)):
+    if found is None or not (
+        found in intrinsics.CREATORS or has_traced(args) or has_traced(kwargs)
+    ):
         return None
     if not _is_plain(f, args, kwargs) or _form(f, args, kwargs) in _REFUSED:
         return None
@@ -143,6 +154,30 @@ def call_prelude(
             raise
         _REFUSED.add(_form(f, args, kwargs))
         raise Refused(e) from None
+
+
+def _refuse(what: str) -> None:
+    """Give up a form of arguments: NumPy is called."""
+    raise TraceError("TJ004", what, user_line())
+
+
+#: Intrinsic of the prelude -> what it is in a trace.
+_INTRINSICS: dict[Any, Any] = {
+    intrinsics.added_at: added_at,
+    intrinsics.as_called: as_called,
+    intrinsics.derived_as: derived_as,
+    intrinsics.elements_at: elements_at,
+    intrinsics.refuse: _refuse,
+    intrinsics.require: require,
+}
+
+
+def call_in_prelude(
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A call from one function of the prelude of another, or of an intrinsic."""
+    known = _INTRINSICS.get(f)
+    return call_library(interpreter, f, args, kwargs) if known is None else known(*args, **kwargs)
 
 
 def call_library(

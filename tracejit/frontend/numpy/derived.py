@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.indexing import get_item
-from tracejit.frontend.prelude import intrinsics
 from tracejit.frontend.tracing.tracer import here, user_line, wrap
 
-__all__ = ["INTRINSICS", "added_at", "derived_as", "elements_at", "require"]
+__all__ = ["added_at", "derived_as", "elements_at", "require"]
 
 
 def derived_as(value: Any, formula: Any) -> Any:
@@ -42,26 +40,3 @@ def require(condition: Any) -> None:
     if isinstance(condition, (bool, np.bool_)) and not condition and trace.parent is None:
         raise TraceError("TJ004", "arguments for which NumPy is called", user_line())
     trace.emit_all("check", (asarray(condition)[()].value(),), {})
-
-
-def _refuse(what: str) -> None:
-    """Give up a form of arguments: NumPy is called."""
-    raise TraceError("TJ004", what, user_line())
-
-
-def _as_called(path: str, *args: Any) -> Any:
-    """As `intrinsics.as_called`, when the program runs."""
-    from tracejit.frontend.host.calls import as_called
-
-    return as_called(path, *args)
-
-
-#: Intrinsic of the prelude -> what it is in a trace.
-INTRINSICS: dict[Any, Callable[..., Any]] = {
-    intrinsics.added_at: added_at,
-    intrinsics.as_called: _as_called,
-    intrinsics.derived_as: derived_as,
-    intrinsics.elements_at: elements_at,
-    intrinsics.refuse: _refuse,
-    intrinsics.require: require,
-}
