@@ -35,7 +35,8 @@ from tracejit.frontend.eager.operations import (
     user_warnings,
 )
 from tracejit.frontend.eager.text import is_told, shown
-from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
+from tracejit.frontend.interpreter.library import INTRINSICS, in_prelude, is_refusal
+from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS, is_of_prelude
 from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.rewrite.eager_calls import is_rewritten, over_interpreter
 from tracejit.frontend.rewrite.source import is_library_file
@@ -268,7 +269,9 @@ class EagerInterpreter:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
         if f.__code__ is _SINGLE_DISPATCH.__code__:
             return functools.partial(self._dispatched, f)
-        if _is_library(f) and f not in FORMS:
+        if f in INTRINSICS:
+            return INTRINSICS[f]
+        if _is_library(f) and f not in FORMS and not is_of_prelude(f):
             known = _top(f) in (*_GENERIC, "tracejit")
             return f if known else functools.partial(_opaque, f)
         found = self.trace.functions.get(id(f))
@@ -361,7 +364,18 @@ class EagerInterpreter:
             return f(*args, **kwargs)
         if type(owner) is np.ndarray and f.__name__ in _READING:
             return getattr(made(self.trace, owner), f.__name__)(*args, **kwargs)
-        return perform(lambda *a, **k: recorded_call(f, a, k), f, args, kwargs)
+        return perform(functools.partial(self._recorded, f), f, args, kwargs)
+
+    def _recorded(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """As `recorded_call`, by the prelude where it covers the call."""
+        function = in_prelude(f, args, kwargs)
+        if function is not None:
+            try:
+                return self.function(function)(*args, **kwargs)
+            except TraceError as e:
+                if not is_refusal(e):
+                    raise
+        return recorded_call(f, args, kwargs)
 
 
 class _Indexed:

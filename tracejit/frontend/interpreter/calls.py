@@ -29,7 +29,13 @@ from tracejit.frontend.containers.listed_arrays import takes_arrays
 from tracejit.frontend.containers.traced import DIRECT, PERMUTING, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import asarray, cast_value
-from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function, given_to
+from tracejit.frontend.numpy.registry import (
+    CREATORS,
+    HANDLERS,
+    call_function,
+    given_to,
+    is_of_prelude,
+)
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import choices, objects
 from tracejit.frontend.python.call_table import CALLS
@@ -55,7 +61,6 @@ from tracejit.locks import once
 __all__ = ["call", "operations_of", "takes_unions"]
 
 _FRONTEND = os.path.join(PACKAGE, "frontend", "")
-_PRELUDE = os.path.join(_FRONTEND, "prelude", "")
 
 #: NumPy functions without a handler that depend only on their arguments, and change nothing.
 _PURE_NUMPY = frozenset(
@@ -267,7 +272,7 @@ def _call_function(
         return call_rewritten(interpreter, f, args, kwargs)
     if interpreter.following and f in _parts():
         return _call_library_function(interpreter, f, args, kwargs)
-    if f.__code__.co_filename.startswith(_PRELUDE):
+    if is_of_prelude(f):
         from tracejit.frontend.interpreter.library import call_in_prelude
 
         return call_in_prelude(interpreter, f, args, kwargs)

@@ -38,10 +38,12 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 from tracejit.ops.host.registered import host_path
 
 __all__ = [
+    "INTRINSICS",
     "call_followed",
     "call_in_prelude",
     "call_library",
     "call_prelude",
+    "is_refusal",
     "in_prelude",
     "is_followed",
 ]
@@ -150,10 +152,15 @@ def call_prelude(
     try:
         return call_library(interpreter, function, args, kwargs)
     except TraceError as e:
-        if type(e) is not TraceError or e.code not in ("TJ002", "TJ004", "TJ005"):
+        if not is_refusal(e):
             raise
         _REFUSED.add(_form(f, args, kwargs))
         raise Refused(e) from None
+
+
+def is_refusal(e: TraceError) -> bool:
+    """Whether a trace of a function of the prelude has met what NumPy can still be called for."""
+    return type(e) is TraceError and e.code in ("TJ002", "TJ004", "TJ005")
 
 
 def _refuse(what: str) -> None:
@@ -162,7 +169,7 @@ def _refuse(what: str) -> None:
 
 
 #: Intrinsic of the prelude -> what it is in a trace.
-_INTRINSICS: dict[Any, Any] = {
+INTRINSICS: dict[Any, Any] = {
     intrinsics.added_at: added_at,
     intrinsics.as_called: as_called,
     intrinsics.derived_as: derived_as,
@@ -176,7 +183,7 @@ def call_in_prelude(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """A call from one function of the prelude of another, or of an intrinsic."""
-    known = _INTRINSICS.get(f)
+    known = INTRINSICS.get(f)
     return call_library(interpreter, f, args, kwargs) if known is None else known(*args, **kwargs)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tracejit.errors import TraceError
+from tracejit.errors import PACKAGE, TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, PRELUDE_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.symint import SymInt
@@ -42,6 +43,7 @@ __all__ = [
     "functions",
     "given_to",
     "handles",
+    "is_of_prelude",
     "only",
     "plain_options",
 ]
@@ -60,6 +62,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 HANDLERS: LateTable[Any, Callable[..., Any]] = LateTable(name_of=numpy_name)
 #: Function of NumPy, or the path of one of SciPy -> the function that is traced in its place.
 PRELUDE: LateTable[Any, FunctionType] = LateTable(name_of=numpy_name)
+_PRELUDE_FOLDER = os.path.join(PACKAGE, "frontend", "prelude", "")
 #: Handlers that run even without a traced argument: they make arrays that must stay traced.
 CREATORS: set[Any] = set()
 #: Classes of objects of which NumPy only knows items, such as `np.mgrid` -> what an item is.
@@ -114,6 +117,11 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(bound.arguments.get("axis"), tuple) and func not in SEVERAL_AXES:
         raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
+
+
+def is_of_prelude(f: FunctionType) -> bool:
+    """Whether a function is written in the prelude."""
+    return f.__code__.co_filename.startswith(_PRELUDE_FOLDER)
 
 
 def functions() -> list[Any]:
