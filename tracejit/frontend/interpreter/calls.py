@@ -43,6 +43,7 @@ from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.restarts import Uncovered
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
@@ -304,12 +305,16 @@ def _call_library_function(
     )
 
     function = in_prelude(f, args, kwargs)
+    refused = TraceError("TJ002", _name(f), user_line())
     if function is not None:
-        return call_prelude(interpreter, f, function, args, kwargs)
+        try:
+            return call_prelude(interpreter, f, function, args, kwargs)
+        except Uncovered as e:
+            refused = e
     if interpreter.following and f in _parts() or is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
-    return _host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+    return _host_call(interpreter, f, args, kwargs, refused)
 
 
 def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -436,9 +441,13 @@ def _call_numpy(
         _require_arrays(
             f, *args[:1], *(kwargs[k] for k in ("a", "ary", "filt", "from_") if k in kwargs)
         )
+    refused: TraceError | None = None
     function = in_prelude(f, args, kwargs)
     if function is not None:
-        return interpreter.fresh(call_prelude(interpreter, f, function, args, kwargs))
+        try:
+            return interpreter.fresh(call_prelude(interpreter, f, function, args, kwargs))
+        except Uncovered as e:
+            refused = e
     if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     if kwargs and not kwargs.keys() <= (_keywords(f) or kwargs.keys()):
@@ -447,7 +456,6 @@ def _call_numpy(
     kwargs = given_to(f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
-    refused = None
     if f in HANDLERS and (traced or f in CREATORS):
         try:
             return interpreter.fresh(call_function(f, args, kwargs))

@@ -32,9 +32,10 @@ from tracejit.frontend.prelude import intrinsics
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.restarts import Refused
+from tracejit.frontend.tracing.restarts import Refused, Uncovered
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+from tracejit.frontend.tracing.trace import Trace
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here
 from tracejit.ops.host.registered import host_path
 
 __all__ = [
@@ -148,10 +149,16 @@ def call_prelude(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """`f(*args, **kwargs)` by a function of the prelude. Raises Refused for what it gives up."""
+    """`f(*args, **kwargs)` by a function of the prelude.
+
+    Raises Uncovered where that gives it up before it has recorded anything, else Refused.
+    """
+    place = _place()
     try:
         return call_library(interpreter, function, args, kwargs)
     except TraceError as e:
+        if isinstance(e, Uncovered) and e.place == place:
+            raise
         if not is_refusal(e):
             raise
         _REFUSED.add(_form(f, args, kwargs))
@@ -160,12 +167,17 @@ def call_prelude(
 
 def is_refusal(e: TraceError) -> bool:
     """Whether a trace of a function of the prelude has met what NumPy can still be called for."""
-    return type(e) is TraceError and e.code in ("TJ002", "TJ004", "TJ005")
+    return type(e) in (TraceError, Uncovered) and e.code in ("TJ002", "TJ004", "TJ005")
 
 
 def _refuse(what: str) -> None:
     """Give up a form of arguments: NumPy is called."""
-    raise TraceError("TJ004", what, user_line())
+    raise Uncovered(what, _place())
+
+
+def _place() -> tuple[Trace, int]:
+    trace = here()
+    return trace, len(trace.builder.nodes)
 
 
 #: Intrinsic of the prelude -> what it is in a trace.

@@ -6,9 +6,9 @@ from types import CodeType
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.trace import Trace, user_line
 
-__all__ = ["Recursive", "Refused", "Tabled"]
+__all__ = ["Recursive", "Refused", "Tabled", "Uncovered"]
 
 
 class Recursive(TraceError):
@@ -24,6 +24,17 @@ class Refused(TraceError):
 
     def __init__(self, error: TraceError) -> None:
         super().__init__("TJ002", error.detail, error.where)
+
+
+class Uncovered(TraceError):
+    """A function of the prelude gives up a form of its arguments.
+
+    `place` is where the trace stood: its innermost part, and how many nodes that had.
+    """
+
+    def __init__(self, what: str, place: tuple[Trace, int]) -> None:
+        super().__init__("TJ004", what, user_line())
+        self.place = place
 
 
 class Tabled(TraceError):
