@@ -35,7 +35,6 @@ from tracejit.frontend.eager.operations import (
     user_warnings,
 )
 from tracejit.frontend.eager.text import is_told, shown
-from tracejit.frontend.interpreter.library import INTRINSICS, in_prelude, is_refusal
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS, is_of_prelude
 from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.rewrite.eager_calls import is_rewritten, over_interpreter
@@ -269,9 +268,12 @@ class EagerInterpreter:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
         if f.__code__ is _SINGLE_DISPATCH.__code__:
             return functools.partial(self._dispatched, f)
-        if f in INTRINSICS:
-            return INTRINSICS[f]
-        if _is_library(f) and f not in FORMS and not is_of_prelude(f):
+        if is_of_prelude(f):
+            from tracejit.frontend.interpreter.library import INTRINSICS
+
+            if f in INTRINSICS:
+                return INTRINSICS[f]
+        elif _is_library(f) and f not in FORMS:
             known = _top(f) in (*_GENERIC, "tracejit")
             return f if known else functools.partial(_opaque, f)
         found = self.trace.functions.get(id(f))
@@ -368,6 +370,8 @@ class EagerInterpreter:
 
     def _recorded(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """As `recorded_call`, by the prelude where it covers the call."""
+        from tracejit.frontend.interpreter.library import in_prelude, is_refusal
+
         function = in_prelude(f, args, kwargs)
         if function is not None:
             try:
