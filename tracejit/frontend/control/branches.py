@@ -21,7 +21,14 @@ from tracejit.frontend.control.regions import (
     run_on,
     run_side,
 )
-from tracejit.frontend.control.unions import choose, is_number, leaves_of, narrow_bound, without
+from tracejit.frontend.control.unions import (
+    Returned,
+    choose,
+    is_number,
+    leaves_of,
+    narrow_bound,
+    without,
+)
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
@@ -40,10 +47,7 @@ from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
 from tracejit.ops.array.creation import Constant
 
 __all__ = [
-    "BREAK",
-    "CONTINUE",
     "Operand",
-    "Returned",
     "branch",
     "branch_and_rest",
     "falls",
@@ -56,14 +60,7 @@ __all__ = [
     "with_known_bounds",
 ]
 
-BREAK, CONTINUE = Signal("break"), Signal("continue")
 _NO_NAMES = Names((), ())
-
-
-class Returned(NamedTuple):
-    """The outcome of a block that returns."""
-
-    value: Any
 
 
 class Operand(NamedTuple):

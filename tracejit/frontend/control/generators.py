@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.branches import Returned, names_in, then_rest
+from tracejit.frontend.control.branches import names_in, then_rest
 from tracejit.frontend.control.exceptions import has_raised, is_raised
 from tracejit.frontend.control.growth import outermost
 from tracejit.frontend.control.regions import Names
+from tracejit.frontend.control.unions import Returned
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.union import Union

@@ -11,10 +11,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import (
-    BREAK,
-    CONTINUE,
     Operand,
-    Returned,
     branch,
     branch_and_rest,
     names_in,
@@ -28,7 +25,13 @@ from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loop_state import Once
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
-from tracejit.frontend.control.unions import narrow_bound, negation, renamed
+from tracejit.frontend.control.unions import (
+    BREAK,
+    CONTINUE,
+    Returned,
+    negation,
+    renamed,
+)
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.positions import LEFT, Position
@@ -58,11 +61,6 @@ class Flow:
     """The hooks of branches; what `rewrite` makes of `if`, ternaries, `and`, `or` and `not`."""
 
     BREAK, CONTINUE = BREAK, CONTINUE
-
-    @staticmethod
-    def returned(value: Any) -> Returned:
-        """The outcome of a block that returns `value`."""
-        return Returned(narrow_bound(value))
 
     def function_result(self: Any, outcome: Any) -> Any:
         """The value of a function whose last statement had `outcome`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tracejit.frontend.tracing.tracer import TracedScalar, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
 
 __all__ = [
+    "BREAK",
+    "CONTINUE",
+    "Returned",
     "choose",
     "either",
     "is_absent",
@@ -28,6 +31,15 @@ __all__ = [
     "require",
     "without",
 ]
+
+
+BREAK, CONTINUE = Signal("break"), Signal("continue")
+
+
+class Returned(NamedTuple):
+    """The outcome of a block that returns."""
+
+    value: Any
 
 
 def is_absent(x: Any) -> bool:

@@ -28,6 +28,7 @@ from tracejit.forms import FORMS
 from tracejit.frontend.containers.listed_arrays import takes_arrays
 from tracejit.frontend.containers.traced import DIRECT, PERMUTING, TRACED
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
+from tracejit.frontend.interpreter.known import is_plain_call
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import (
     CREATORS,
@@ -176,6 +177,8 @@ def operations_of(f: Any, args: tuple[Any, ...]) -> int:
 def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)`. Raises TraceError TJ002 for a callee that is not known to be pure."""
     cls = type(f)
+    if is_plain_call(f, args, kwargs):
+        return f(*args)
     if cls is FunctionType:
         return _call_function(interpreter, f, args, kwargs)
     if isinstance(f, np.ufunc):

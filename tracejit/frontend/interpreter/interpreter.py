@@ -24,6 +24,7 @@ from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_b
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.interpreter.frames import frames_of
+from tracejit.frontend.interpreter.known import Known, is_plain_key
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python import failures, objects, operators
 from tracejit.frontend.tracing import checks
@@ -119,7 +120,7 @@ else:
             raise AttributeError(name)
 
 
-class TraceInterpreter(_Control):
+class TraceInterpreter(Known, _Control):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -524,11 +525,11 @@ class TraceInterpreter(_Control):
     def compare_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
         """`a op b op ...`; a later operand comes as its operator and a function that gives it."""
 
+        result = self.compare(op, a, b)
+        if not later or result is False:
+            return result
         from tracejit.frontend.control.branches import names_of_operands
 
-        result = self.compare(op, a, b)
-        if not later:
-            return result
         names = names_of_operands(later[1::2])
         following = lambda: self.compare_chain(later[0], b, later[1](), *later[2:])  # noqa: E731
         return self.chain(result, following, names)
@@ -582,7 +583,11 @@ class TraceInterpreter(_Control):
 
     def item(self, x: Any, key: Any) -> Any:
         """`x[key]`."""
-
+        if type(x) is TracedArray and is_plain_key(key):
+            self.step()
+            self.aliases.require_current(x)
+            failures.index(self, x, key)
+            return x[key]
         from tracejit.frontend.containers import grown_lists
         from tracejit.frontend.containers.chosen_keys import chosen_parts, key_of_parts
         from tracejit.frontend.containers.dicts import meets_key
