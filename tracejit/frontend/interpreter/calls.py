@@ -33,6 +33,7 @@ from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import (
     CREATORS,
     HANDLERS,
+    PRELUDE,
     call_function,
     given_to,
     is_of_prelude,
@@ -468,12 +469,14 @@ def _call_numpy(
             refused = e
             if f in FOLLOWED and is_followed(interpreter, f, args, kwargs):
                 return call_followed(interpreter, f, args, kwargs)
-    if not traced and f not in HANDLERS and f not in _PURE_NUMPY:
+    is_known = f in HANDLERS or f in PRELUDE or f in _PURE_NUMPY
+    if not traced and not is_known:
         found = _constant_of(f, args, kwargs)
         if found is not None:
             return interpreter.fresh(found)
-    if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
-        refused = refused or TraceError("TJ002", _name(f), user_line())
+    if traced or not is_known:
+        code = "TJ004" if is_known else "TJ002"
+        refused = refused or TraceError(code, _name(f), user_line())
         return _host_call(interpreter, f, args, kwargs, refused)
     with np.errstate(all="ignore"):
         return interpreter.fresh(f(*args, **kwargs))

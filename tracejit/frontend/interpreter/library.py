@@ -28,6 +28,7 @@ from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
 from tracejit.frontend.numpy.derived import added_at, derived_as, elements_at, require
 from tracejit.frontend.numpy.registry import PRELUDE, plain_options
+from tracejit.frontend.numpy.ufuncs import root_of_squares
 from tracejit.frontend.prelude import intrinsics
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
@@ -188,6 +189,7 @@ INTRINSICS: dict[Any, Any] = {
     intrinsics.elements_at: elements_at,
     intrinsics.refuse: _refuse,
     intrinsics.require: require,
+    intrinsics.root_of_squares: root_of_squares,
 }
 
 

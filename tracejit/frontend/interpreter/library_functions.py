@@ -32,10 +32,10 @@ NAMES = tuple(
     "fft.ifftshift fft.ihfft fft.rfftfreq geomspace "
     "histogram histogram2d histogram_bin_edges insert interp intersect1d iscomplex "
     "isfortran isin isneginf isposinf isreal linalg.matrix_rank "
-    "linalg.multi_dot linalg.svdvals nanargmax nanargmin nanmedian nanpercentile nanquantile "
+    "linalg.multi_dot linalg.svdvals nanmedian nanpercentile nanquantile "
     "percentile piecewise polyadd polyder polydiv polyint polysub polyval quantile require resize "
     "setdiff1d setxor1d sort_complex trim_zeros union1d unique unique_all unique_counts "
-    "unique_inverse unique_values unwrap vander".split()
+    "unique_inverse unique_values vander".split()
 )
 
 

@@ -37,6 +37,8 @@ def added_at(x: Any, places: Any, values: Any) -> Any:
 def require(condition: Any) -> None:
     """Leave the run to Python unless a condition holds, or the call where it is known not to."""
     trace = here()
-    if isinstance(condition, (bool, np.bool_)) and not condition and trace.parent is None:
-        raise TraceError("TJ004", "arguments for which NumPy is called", user_line())
+    if isinstance(condition, (bool, np.bool_)) and (condition or trace.parent is None):
+        if not condition:
+            raise TraceError("TJ004", "arguments for which NumPy is called", user_line())
+        return
     trace.emit_all("check", (asarray(condition)[()].value(),), {})

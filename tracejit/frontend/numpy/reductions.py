@@ -43,8 +43,8 @@ __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
 REDUCTIONS: dict[Any, Any] = {
     np.maximum: np.max,
     np.minimum: np.min,
-    np.fmax: np.nanmax,
-    np.fmin: np.nanmin,
+    np.fmax: np.fmax.reduce,
+    np.fmin: np.fmin.reduce,
     np.logical_or: np.any,
     np.logical_and: np.all,
 }
@@ -332,8 +332,9 @@ def _extreme_of_numbers(name: str, function: Any) -> Any:
     return run
 
 
-HANDLERS[np.nanmax] = _extreme_of_numbers("nanmax", np.max)
-HANDLERS[np.nanmin] = _extreme_of_numbers("nanmin", np.min)
+for _ufunc, _function in ((np.fmax, np.max), (np.fmin, np.min)):
+    _handler = _extreme_of_numbers(f"{_ufunc.__name__}.reduce", _function)
+    handles(_ufunc.reduce, several_axes=True)(_handler)
 
 
 def _boolean(name: str, op: str, neutral: bool) -> Any:
@@ -461,14 +462,6 @@ def std(
     """The square root of the variance."""
     value = HANDLERS[np.var](a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     return root_of_squares(value)
-
-
-@handles(np.ptp)
-@accepts_out("np.ptp", apart=True)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    """Maximum minus minimum."""
-    high = HANDLERS[np.max](a, axis=axis, keepdims=keepdims)
-    return high - HANDLERS[np.min](a, axis=axis, keepdims=keepdims)
 
 
 def _arg_extreme(name: str) -> Any:

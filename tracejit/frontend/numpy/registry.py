@@ -259,8 +259,7 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
 SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vector_norm} | {
     getattr(np, name)
     for name in (
-        "all amax amin any average count_nonzero expand_dims flip max mean median min nanmax "
-        "nanmean nanmedian nanmin nanprod nanstd nansum nanvar ptp roll rot90 squeeze std var"
+        "all amax amin any count_nonzero expand_dims flip max mean min roll rot90 squeeze std var"
     ).split()
 }
 

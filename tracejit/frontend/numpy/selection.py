@@ -23,11 +23,10 @@ from tracejit.frontend.numpy.memory_orders import (
 )
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.ranges import lower_mask
-from tracejit.frontend.numpy.reductions import normalize_axes
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import moveaxis, ravel
 from tracejit.frontend.numpy.ufunc_loops import keeps_equal
-from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise, refuse
+from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -40,7 +39,6 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
-from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
@@ -274,90 +272,6 @@ def nan_to_num(
     out = where(up, v.dtype.type(high), out)
     down = elementwise(np.bitwise_and, (infinite, negative))
     return as_scalar(in_k_order(asarray(where(down, v.dtype.type(low), out)), v))
-
-
-@handles(np.average)
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False
-) -> Any:
-    """The mean, or the weighted mean along axes."""
-    if returned:
-        raise TraceError("TJ004", "np.average with returned=", user_line())
-    keep = {} if keepdims is NOT_GIVEN else {"keepdims": keepdims}
-    x = asarray(a)
-    if weights is None:
-        mean = np.mean(x, axis=axis, **keep)
-        if here().env.decide(prod(shape_of(lift(mean).type)), "==", 0):
-            raise ZeroDivisionError("division by zero")
-        return mean
-    w = asarray(weights)
-    common = np.result_type(x.dtype, w.dtype)
-    if x.dtype.kind in "iub":
-        common = np.result_type(common, np.float64)
-    if w.ndim != x.ndim:
-        if axis is None or w.ndim != 1:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        (k,) = normalize_axes(axis, x.ndim)
-        if not here().env.expect(w.type.shape[0], "==", x.type.shape[k]):
-            raise ValueError("Shape of weights must be consistent with shape of a along axis.")
-        w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
-    scale = np.sum(w, axis=axis, dtype=common, **keep)
-    # NumPy raises ZeroDivisionError.
-    refuse(elementwise(np.equal, (scale, 0.0)))
-    product = asarray(elementwise(np.multiply, (x, w), common))
-    return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
-
-
-@handles(np.median)
-@accepts_out("np.median", apart=True)
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
-) -> Any:
-    """The mean of the one or two middle elements; NaN where there is one."""
-    x = asarray(a)
-    if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
-        raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())
-    kept = tuple(1 if axis is None or k == axis % x.ndim else d for k, d in enumerate(x.shape))
-    flat, k = (ravel(x), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
-    n = flat.shape[k]
-    is_empty: Any = n == 0
-    if isinstance(is_empty, Tracer):
-        # Data says how many: NumPy warns of none.
-        refuse(is_empty)
-    elif is_empty:
-        raise TraceError("TJ004", "np.median of no elements", user_line())
-    ordered = sort(flat, axis=k)
-    key = (slice(None),) * k
-    result = np.mean(ordered[(*key, slice((n - 1) // 2, n // 2 + 1))], axis=k)
-    if x.dtype.kind == "f":
-        last = ordered[(*key, n - 1)]
-        result = as_scalar(where(elementwise(np.isnan, (last,)), last, result))
-    return asarray(result).reshape(kept) if keepdims else result
-
-
-def _nan_reduction(name: str, full: Any, start: int) -> Any:
-    def run(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = NOT_GIVEN,
-        initial: Any = NOT_GIVEN,
-        where: Any = NOT_GIVEN,
-    ) -> Any:
-        only(f"np.{name}", out=out, initial=initial, where=where)
-        x = asarray(a)
-        if x.dtype.kind in "fc":
-            clean = handler_where(elementwise(np.isnan, (x,)), x.dtype.type(start), x)
-            x = in_k_order(asarray(clean), x)
-        return full(x, axis=axis, dtype=dtype, keepdims=keepdims is True)
-
-    return run
-
-
-handler_where = where
-handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
-handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
 
 
 def check_kind(kind: Any, stable: Any) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "elements_at",
     "refuse",
     "require",
+    "root_of_squares",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,3 +80,8 @@ def as_called(path: str, *args: Any) -> Any:
     """What the function of a path (`module:name`) gives, for the derivative of a value."""
     module, _, name = path.partition(":")
     return getattr(__import__(module, fromlist=["_"]), name)(*args)
+
+
+def root_of_squares(x: Any) -> Any:
+    """`np.sqrt(x)` of a sum of squares: where that is 0, so is the derivative."""
+    return np.sqrt(x)

@@ -4,10 +4,7 @@ __all__ = ["HANDLERS_OF", "PRELUDE_OF", "SUBSCRIPTS_OF"]
 
 #: Module of `tracejit.frontend.numpy` -> the functions that it handles.
 HANDLERS_OF: dict[str, str] = {
-    "calculus": (
-        "cumulative_prod cumulative_sum diff ediff1d gradient i0 nancumprod nancumsum sinc "
-        "trapezoid"
-    ),
+    "calculus": ("gradient i0 sinc"),
     "creation": (
         "array asanyarray asarray ascontiguousarray asfortranarray copy empty empty_like full "
         "full_like ones ones_like zeros zeros_like"
@@ -27,10 +24,6 @@ HANDLERS_OF: dict[str, str] = {
         "trace vdot vecdot"
     ),
     "linalg.tensors": ("matvec tensorinv tensorsolve vecmat"),
-    "masked": (
-        "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
-        "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
-    ),
     "padding": ("pad"),
     "queries": (
         "allclose angle array_equal can_cast imag isclose iscomplexobj isrealobj isscalar "
@@ -42,25 +35,32 @@ HANDLERS_OF: dict[str, str] = {
         "take_along_axis tile vsplit"
     ),
     "reductions": (
-        "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min nanmax "
-        "nanmin prod ptp std sum var"
+        "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod "
+        "reduce std sum var"
     ),
     "selection": (
-        "argsort around average clip cross diag diagflat fix median nan_to_num nanprod nansum "
-        "round sort tril triu where"
+        "argsort around clip cross diag diagflat fix nan_to_num round sort tril triu where"
     ),
     "shape": (
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
         "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
     ),
-    "statistics": ("cov nanmean nanstd nanvar"),
     "stores": ("copyto fill_diagonal place put put_along_axis putmask"),
     "windows": ("as_strided sliding_window_view"),
 }
 
 #: Module of `tracejit.frontend.prelude` -> the functions that it stands for.
 PRELUDE_OF: dict[str, str] = {
-    "statistics": ("corrcoef"),
+    "calculus": ("cumulative_prod cumulative_sum diff ediff1d trapezoid unwrap"),
+    "masked": (
+        "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
+        "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
+    ),
+    "quantiles": ("nanpercentile nanquantile percentile quantile"),
+    "statistics": (
+        "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean "
+        "nanmin nanprod nanstd nansum nanvar ptp"
+    ),
 }
 
 #: Module -> the classes of objects of which it makes items.

@@ -71,6 +71,8 @@ TYPED: dict[str, Callable[[], np.ndarray]] = {
 #: Calls that end the process in NumPy itself, or give what was in memory before.
 CRASHES = {
     ("np.cumsum(a, axis=0, out=b)", "zero_d"),
+    ("np.cumulative_sum(a, axis=0, out=b)", "zero_d"),
+    ("np.nancumsum(a, axis=0, out=b)", "zero_d"),
     ('np.einsum("iij->ij", h)', "empty"),
     ('np.einsum("ii->i", m)', "empty"),
     ('np.pad(a, 1, mode="empty")[1:-1, 1:-1]', "empty"),
