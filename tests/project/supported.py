@@ -91,7 +91,8 @@ def _functions() -> Iterator[str]:
     yield "functions of NumPy and SciPy are called while the program runs."
     yield ""
     known = registry.functions()
-    names = {f"{f.__module__}.{f.__name__}" for f in known if f.__module__.startswith("numpy")}
+    modules = {f: getattr(f, "__module__", None) or "numpy" for f in known}
+    names = {f"{m}.{f.__name__}" for f, m in modules.items() if m.startswith("numpy")}
     by_module: dict[str, set[str]] = defaultdict(set)
     for name in names:
         module, _, function = name.rpartition(".")

@@ -229,9 +229,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "frontend.interpreter.calls": (
             "frontend.host.calls",
             "frontend.interpreter.library",
-            "frontend.interpreter.library_filters",
             "frontend.interpreter.library_functions",
-            "frontend.interpreter.library_loops",
             "frontend.python.construction",
             "frontend.python.container_methods",
             "frontend.python.contexts",

@@ -12,7 +12,6 @@ import inspect
 import os
 import warnings
 from collections.abc import Sequence
-from functools import cache
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -77,14 +76,6 @@ _PURE_NUMPY = frozenset(
 
 #: Arrays of at most so many elements become part of a program.
 _SMALL = 2**14
-
-
-@cache
-def _parts() -> frozenset[Any]:
-    """What stands for parts of NumPy's own functions."""
-    from tracejit.frontend.interpreter import library_filters, library_loops
-
-    return frozenset((*library_loops.PARTS, *library_filters.PARTS))
 
 
 #: Operations of Python that take as long as a call of a function, and of one of NumPy.
@@ -275,8 +266,6 @@ def _call_function(
     if f in FORMS or f in choices.FORMS:
         interpreter.capture.object_source(f, f.__name__)
         return call_rewritten(interpreter, f, args, kwargs)
-    if interpreter.following and f in _parts():
-        return _call_library_function(interpreter, f, args, kwargs)
     if is_of_prelude(f):
         from tracejit.frontend.interpreter.library import call_in_prelude
 
@@ -315,7 +304,7 @@ def _call_library_function(
             return call_prelude(interpreter, f, function, args, kwargs)
         except Uncovered as e:
             refused = e
-    if interpreter.following and f in _parts() or is_followed(interpreter, f, args, kwargs):
+    if is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     return _host_call(interpreter, f, args, kwargs, refused)

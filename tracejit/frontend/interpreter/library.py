@@ -21,9 +21,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import as_called
-from tracejit.frontend.interpreter import library_filters, library_loops, library_parts
+from tracejit.frontend.interpreter import library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
-from tracejit.frontend.interpreter.library_filters import filter_of
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
 from tracejit.frontend.numpy.derived import added_at, derived_as, elements_at, require
@@ -55,8 +54,6 @@ _REFUSED: set[Any] = set()
 #: Where such functions are defined.
 _SOURCES = (
     os.path.join(os.path.dirname(np.__file__), ""),
-    library_filters.__file__,
-    library_loops.__file__,
     library_parts.__file__,
 )
 
@@ -65,8 +62,6 @@ def _python_function(f: Any) -> FunctionType | None:
     """The Python function that a function of NumPy is; None for compiled ones."""
     if f in LOOPS:
         f = LOOPS[f]
-    elif (filtering := filter_of(f)) is not None:
-        f = filtering
     elif type(f) is type(np.sum):
         f = getattr(f, "__wrapped__", None)
     own = isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_SOURCES)
@@ -82,19 +77,22 @@ def is_followed(
     """
     if interpreter.following and _python_function(f) is not None and host_path(f) is None:
         return True
-    known = f in FOLLOWED or f in LOOPS or filter_of(f) is not None
+    known = f in FOLLOWED or f in LOOPS
     if not known or not (has_traced(args) or has_traced(kwargs)):
         return False
-    if f in FOLLOWED and not _is_plain(f, args, kwargs):
+    if f in FOLLOWED and not _is_plain(f, f, args, kwargs):
         return False
     return _form(f, args, kwargs) not in _REFUSED
 
 
-def _is_plain(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a function of NumPy takes these arguments, and plain values for its options."""
+def _is_plain(f: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function of NumPy takes these arguments, and plain values for its options.
+
+    Before NumPy 2.4 some do not say what they take: then it is what `function` takes.
+    """
     own = getattr(inspect.unwrap(f), "__globals__", {})
     try:
-        given = inspect.signature(f).bind(*args, **kwargs).arguments
+        given = (_signature(f) or inspect.signature(function)).bind(*args, **kwargs).arguments
         # Elsewhere `k` is the number of a diagonal.
         plain_options(f.__name__, {o: x for o, x in given.items() if (f, o) != (np.polyint, "k")})
         if dispatcher := own.get(f"_{f.__name__}_dispatcher"):
@@ -102,6 +100,13 @@ def _is_plain(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     except (TypeError, TraceError):
         return False
     return True
+
+
+def _signature(f: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(f)
+    except ValueError:
+        return None
 
 
 def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,7 +134,7 @@ def in_prelude(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Functio
         found in intrinsics.CREATORS or has_traced(args) or has_traced(kwargs)
     ):
         return None
-    if not _is_plain(f, args, kwargs) or _form(f, args, kwargs) in _REFUSED:
+    if not _is_plain(f, found, args, kwargs) or _form(f, args, kwargs) in _REFUSED:
         return None
     return found
 
@@ -168,7 +173,7 @@ def call_prelude(
 
 def is_refusal(e: TraceError) -> bool:
     """Whether a trace of a function of the prelude has met what NumPy can still be called for."""
-    return type(e) in (TraceError, Uncovered) and e.code in ("TJ002", "TJ004", "TJ005")
+    return type(e) in (TraceError, Uncovered) and e.code in ("TJ002", "TJ003", "TJ004", "TJ005")
 
 
 def _refuse(what: str) -> None:

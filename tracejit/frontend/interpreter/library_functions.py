@@ -4,7 +4,7 @@ A function is in the table once its results are those of the direct call for all
 that the tests know (`tests/frontend/numpy/surface`), and the trace is not slower. Some are left out
 for what NumPy does in them:
 
-- `unique` along an axis makes structured elements; `nanmedian` along one makes masked arrays;
+- `nanmedian` along an axis makes masked arrays;
 - `poly` makes an array longer in a loop, of which there is no derivative;
 - `polymul` and `roots` make objects, or call LAPACK with matrices whose sizes values decide;
 - `lstsq` gives residuals or none, as values decide.
@@ -27,15 +27,11 @@ VERSIONS = ("2.2.", "2.3.", "2.4.", "2.5.")
 UNTRACED = {"trim_zeros": ("2.2.", "2.3.")}  # A place of its slice is a size or None.
 #: Their names in numpy.
 NAMES = tuple(
-    "apply_along_axis apply_over_axes asarray_chkfinite astype convolve "
-    "correlate digitize fft.fft2 fft.fftfreq fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn "
-    "fft.ifftshift fft.ihfft fft.rfftfreq geomspace "
-    "histogram histogram2d histogram_bin_edges insert interp intersect1d iscomplex "
-    "isfortran isin isneginf isposinf isreal linalg.matrix_rank "
-    "linalg.multi_dot linalg.svdvals nanmedian nanpercentile nanquantile "
-    "percentile piecewise polyadd polyder polydiv polyint polysub polyval quantile require resize "
-    "setdiff1d setxor1d sort_complex trim_zeros union1d unique unique_all unique_counts "
-    "unique_inverse unique_values vander".split()
+    "apply_along_axis apply_over_axes asarray_chkfinite astype fft.fft2 fft.fftfreq fft.fftn "
+    "fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.rfftfreq geomspace "
+    "insert iscomplex isfortran isneginf isposinf isreal linalg.matrix_rank linalg.multi_dot "
+    "linalg.svdvals nanmedian nanpercentile nanquantile percentile piecewise polyadd polyder "
+    "polydiv polyint polysub polyval quantile require resize sort_complex trim_zeros vander".split()
 )
 
 

@@ -54,7 +54,7 @@ def place_of(n: Any, q: Any, method: str) -> Any:
         return 0.5 * (np.floor(at) + np.ceil(at))
     if method == "linear":
         return at
-    rounded = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}
+    rounded: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}
     return rounded[method](at).astype(np.intp)
 
 

@@ -53,7 +53,7 @@ def average(
         mean = a.mean(axis, **options)
         if np.size(mean) == 0:
             raise ZeroDivisionError("division by zero")
-        scale = mean.dtype.type(a.size / np.size(mean)) if returned else None
+        scale: Any = mean.dtype.type(a.size / np.size(mean)) if returned else None
     else:
         w = fitted_weights(weights, a, axis)
         dtype = np.result_type(a.dtype, w.dtype, *(["f8"] if a.dtype.kind in "biu" else []))

@@ -52,15 +52,27 @@ HANDLERS_OF: dict[str, str] = {
 #: Module of `tracejit.frontend.prelude` -> the functions that it stands for.
 PRELUDE_OF: dict[str, str] = {
     "calculus": ("cumulative_prod cumulative_sum diff ediff1d trapezoid unwrap"),
+    "filters": (
+        "convolve correlate scipy.signal._signaltools:convolve "
+        "scipy.signal._signaltools:convolve2d scipy.signal._signaltools:correlate "
+        "scipy.signal._signaltools:correlate2d"
+    ),
+    "histograms": ("histogram histogram2d histogram_bin_edges histogramdd"),
     "masked": (
         "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
         "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
     ),
     "quantiles": ("nanpercentile nanquantile percentile quantile"),
+    "searching": ("bincount digitize interp lexsort searchsorted"),
+    "sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
+        "unique_inverse unique_values"
+    ),
     "statistics": (
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean "
         "nanmin nanprod nanstd nansum nanvar ptp"
     ),
+    "windows": ("bartlett blackman hamming hanning kaiser"),
 }
 
 #: Module -> the classes of objects of which it makes items.

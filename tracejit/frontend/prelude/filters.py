@@ -1,0 +1,207 @@
+"""Convolutions and correlations as sums of products in windows: NumPy's, and SciPy's.
+
+What SciPy would do by Fourier transforms, for large filters, is left to it, and so is a filter with
+infinities where it meets the zeros around an array: SciPy does not multiply those.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tracejit.frontend.prelude.intrinsics import refuse, require
+from tracejit.frontend.prelude.searching import vector
+
+__all__ = ["FUNCTIONS"]
+
+#: A filter with more elements is left to SciPy, and where SciPy may take Fourier transforms, more
+#: products for each element of the array, which then take longer.
+_MOST_TAPS, _MOST_PRODUCTS = 1024, 128
+
+
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """The sums of products of a sequence and the conjugate of another at each shift."""
+    a, v = np.asarray(a), np.asarray(v)
+    out = products(a, np.conjugate(v) if v.dtype.kind == "c" else v, mode)
+    return out[::-1].copy() if len(a) < len(v) else out
+
+
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """The sums of products of a sequence and a reversed one at each shift."""
+    a, v = np.atleast_1d(np.asarray(a), np.asarray(v))
+    if len(v) > len(a):
+        a, v = v, a
+    if len(a) == 0:
+        raise ValueError("a cannot be empty")
+    if len(v) == 0:
+        raise ValueError("v cannot be empty")
+    return products(a, v[::-1], mode)
+
+
+def products(a: Any, v: Any, mode: Any) -> Any:
+    """The sums of products of two sequences at each shift; the shorter one is shifted."""
+    a, v = vector(a), vector(v)
+    dtype = np.promote_types(a.dtype, v.dtype)
+    if mode not in ("valid", "same", "full"):
+        refuse("np.correlate in such a mode")
+    if dtype.kind not in "iufc" or dtype == np.float16:
+        refuse("np.correlate of such numbers")
+    if len(a) == 0:
+        raise ValueError("first array argument cannot be empty")
+    if len(v) == 0:
+        raise ValueError("second array argument cannot be empty")
+    a, v = a.astype(dtype, copy=False), v.astype(dtype, copy=False)
+    if len(a) < len(v):
+        a, v = v, a
+    n = len(v)
+    if n == 2:
+        return of_two_taps(a, v, mode)
+    if n == 3:
+        return of_three_taps(a, v, mode)
+    before = 0 if mode == "valid" else n // 2 if mode == "same" else n - 1
+    after = 0 if mode == "valid" else n - 1 - before if mode == "same" else n - 1
+    size = len(a) - n + 1
+    out = np.zeros(before + size + after, dtype)
+    for i in range(before):
+        out[i] = (a[: n - before + i] * v[before - i :]).sum(dtype=dtype)
+    for i in range(after):
+        out[before + size + i] = (a[size + i :] * v[: n - 1 - i]).sum(dtype=dtype)
+    middle = out[before : before + size]
+    # What is summed is stored once for several products.
+    eights, fours = n // 8 * 8, n // 4 * 4
+    for k in range(0, eights, 8):
+        middle += (
+            a[k : k + size] * v[k]
+            + a[k + 1 : k + 1 + size] * v[k + 1]
+            + a[k + 2 : k + 2 + size] * v[k + 2]
+            + a[k + 3 : k + 3 + size] * v[k + 3]
+            + a[k + 4 : k + 4 + size] * v[k + 4]
+            + a[k + 5 : k + 5 + size] * v[k + 5]
+            + a[k + 6 : k + 6 + size] * v[k + 6]
+            + a[k + 7 : k + 7 + size] * v[k + 7]
+        )
+    for k in range(eights, fours, 4):
+        middle += (
+            a[k : k + size] * v[k]
+            + a[k + 1 : k + 1 + size] * v[k + 1]
+            + a[k + 2 : k + 2 + size] * v[k + 2]
+            + a[k + 3 : k + 3 + size] * v[k + 3]
+        )
+    threes = fours + (n - fours) // 3 * 3
+    for k in range(fours, threes, 3):
+        middle += (
+            a[k : k + size] * v[k]
+            + a[k + 1 : k + 1 + size] * v[k + 1]
+            + a[k + 2 : k + 2 + size] * v[k + 2]
+        )
+    twos = threes + (n - threes) // 2 * 2
+    for k in range(threes, twos, 2):
+        middle += a[k : k + size] * v[k] + a[k + 1 : k + 1 + size] * v[k + 1]
+    for k in range(twos, n):
+        middle += a[k : k + size] * v[k]
+    return out
+
+
+def of_two_taps(a: Any, v: Any, mode: str) -> Any:
+    """As `products` of a second sequence of two elements, in one pass."""
+    middle = a[:-1] * v[0] + a[1:] * v[1] + 0
+    if mode == "valid":
+        return middle
+    head = a[:1] * v[1] + 0
+    if mode == "same":
+        return np.concatenate((head, middle))
+    return np.concatenate((head, middle, a[-1:] * v[0] + 0))
+
+
+def of_three_taps(a: Any, v: Any, mode: str) -> Any:
+    """As `products` of a second sequence of three elements, in one pass."""
+    middle = a[:-2] * v[0] + a[1:-1] * v[1] + a[2:] * v[2] + 0
+    if mode == "valid":
+        return middle
+    head, tail = a[:1] * v[1] + a[1:2] * v[2] + 0, a[-2:-1] * v[0] + a[-1:] * v[1] + 0
+    if mode == "same":
+        return np.concatenate((head, middle, tail))
+    return np.concatenate((a[:1] * v[2] + 0, head, middle, tail, a[-1:] * v[0] + 0))
+
+
+def scipy_correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """The sums of products of an array with a filter at each place."""
+    x, taps = operands(in1, in2, mode, "correlate")
+    if method not in ("auto", "direct"):
+        refuse("scipy.signal.correlate in this form")
+    return in_windows(x, taps, mode, [(n - 1) // 2 for n in taps.shape])
+
+
+def scipy_convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """As `scipy_correlate`, with the filter reversed."""
+    x, taps = operands(in1, in2, mode, "convolve")
+    if method not in ("auto", "direct"):
+        refuse("scipy.signal.convolve in this form")
+    return in_windows(x, np.flip(taps), mode, [(n - 1) // 2 for n in taps.shape])
+
+
+def scipy_correlate2d(
+    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+) -> Any:
+    """As `scipy_correlate` of matrices; of a filter of even size the middle is another one."""
+    x, taps = operands(in1, in2, mode, "correlate2d")
+    if x.ndim != 2 or boundary != "fill" or type(fillvalue) is not int or fillvalue != 0:
+        refuse("scipy.signal.correlate2d in this form")
+    return in_windows(x, taps, mode, [n // 2 for n in taps.shape])
+
+
+def scipy_convolve2d(
+    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+) -> Any:
+    """As `scipy_convolve` of matrices."""
+    x, taps = operands(in1, in2, mode, "convolve2d")
+    if x.ndim != 2 or boundary != "fill" or type(fillvalue) is not int or fillvalue != 0:
+        refuse("scipy.signal.convolve2d in this form")
+    return in_windows(x, np.flip(taps), mode, [(n - 1) // 2 for n in taps.shape])
+
+
+def operands(in1: Any, in2: Any, mode: Any, name: str) -> Any:
+    """The array, and the filter, which is nowhere larger."""
+    x, taps = np.asarray(in1), np.asarray(in2)
+    if x.ndim != taps.ndim or x.ndim == 0 or mode not in ("full", "same", "valid"):
+        refuse(f"scipy.signal.{name} in this form")
+    if x.dtype != taps.dtype or x.dtype not in (np.float32, np.float64):
+        refuse(f"scipy.signal.{name} in this form")
+    if taps.size > _MOST_TAPS or taps.size == 0:
+        refuse(f"scipy.signal.{name} in this form")
+    products = taps.size
+    for m, n in zip(x.shape, taps.shape):  # noqa: B905 - they are equally many
+        if m < n:
+            refuse(f"scipy.signal.{name} in this form")
+        places = m - n + 1 if mode == "valid" else m if mode == "same" else m + n - 1
+        products = products * places
+    if not name.endswith("2d") and products > _MOST_PRODUCTS * x.size:
+        refuse(f"scipy.signal.{name} in this form")
+    return x, taps
+
+
+def in_windows(x: Any, taps: Any, mode: Any, before: Any) -> Any:
+    """The products of the filter with each window; `before` places of "same" begin in front."""
+    axes = tuple(range(x.ndim))
+    if mode != "valid":
+        require(np.isfinite(taps).all())
+        around = [
+            (n - 1 - b, b) if mode == "same" else (n - 1, n - 1)
+            for n, b in zip(taps.shape, before)  # noqa: B905 - they are equally many
+        ]
+        x = np.pad(x, around)
+    windows = sliding_window_view(x, taps.shape)
+    return np.tensordot(windows, taps, axes=(tuple(k + x.ndim for k in axes), axes))
+
+
+#: Function of NumPy, or the path of one of SciPy -> the one that is traced in its place.
+FUNCTIONS: dict[Any, Any] = {
+    np.convolve: convolve,
+    np.correlate: correlate,
+    "scipy.signal._signaltools:convolve": scipy_convolve,
+    "scipy.signal._signaltools:convolve2d": scipy_convolve2d,
+    "scipy.signal._signaltools:correlate": scipy_correlate,
+    "scipy.signal._signaltools:correlate2d": scipy_correlate2d,
+}
