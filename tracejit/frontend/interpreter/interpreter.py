@@ -127,6 +127,7 @@ class TraceInterpreter(Known, _Control):
 
     def __init__(self, capture: Capture, home: str) -> None:
         self.capture = capture
+        capture.trace.interpreter = self
         self.state = OutsideState(capture)
         self.home = home
         self.functions: dict[int, FunctionType] = {}

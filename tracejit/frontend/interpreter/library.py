@@ -88,14 +88,15 @@ def is_followed(
 def _is_plain(f: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a function of NumPy takes these arguments, and plain values for its options.
 
-    Before NumPy 2.4 some do not say what they take: then it is what `function` takes.
+    Some do not say what they take: then it is what `function` takes.
     """
-    own = getattr(inspect.unwrap(f), "__globals__", {})
     try:
-        given = (_signature(f) or inspect.signature(function)).bind(*args, **kwargs).arguments
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        given = (bound if (own := _signature(f)) is None else own.bind(*args, **kwargs)).arguments
         # Elsewhere `k` is the number of a diagonal.
         plain_options(f.__name__, {o: x for o, x in given.items() if (f, o) != (np.polyint, "k")})
-        if dispatcher := own.get(f"_{f.__name__}_dispatcher"):
+        names = getattr(inspect.unwrap(f), "__globals__", {})
+        if dispatcher := names.get(f"_{f.__name__}_dispatcher"):
             inspect.signature(dispatcher).bind(*args, **kwargs)  # It may take less by name.
     except (TypeError, TraceError):
         return False

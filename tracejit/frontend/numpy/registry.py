@@ -111,6 +111,8 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
     if handler is None:
         if isinstance(func, np.ufunc):
             return func(*args, **kwargs)
+        if func in PRELUDE and here().interpreter is not None:
+            return here().interpreter.call(func, *args, **kwargs)
         raise TraceError("TJ002", name, user_line())
     here()
     bound = bound_to(handler, name, args, kwargs)

@@ -118,14 +118,14 @@ def cov(
         w = f if a is None else f * a
     if w is None:
         factor: Any = x.shape[1] - ddof
-        x = x - np.mean(x, axis=1)[:, None]
+        x -= np.mean(x, axis=1)[:, None]
         right = x.T
     else:
         mean, total = average(x, axis=1, weights=w, returned=True)
         factor = total[0]
         if ddof != 0:
             factor = factor - (ddof if a is None else ddof * sum(w * a) / factor)
-        x = x - mean[:, None]
+        x -= mean[:, None]
         right = (x * w).T
     if factor <= 0:
         factor = 0.0

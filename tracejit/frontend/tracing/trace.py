@@ -109,6 +109,8 @@ class Trace:
             raise TraceError("TJ008", what, user_line())
         self.captures: dict[Value, Value] = {}
         self.alive = True
+        #: The interpreter of the program that is traced.
+        self.interpreter: Any = None if parent is None else parent.interpreter
         #: Containers and objects that existed before the trace: writing to them is visible outside.
         self.external: dict[int, object] = {} if parent is None else parent.external
         #: Operations recorded so far, whether they are still part of the graph or not.
