@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -350,3 +351,32 @@ def text_of_one_of_two(a: Any, log: Any) -> Any:
     if a[0] > 0:
         x = Told(log)
     return f"{x}", len(log)
+
+
+@dataclass
+class Link:
+    """A node that holds a number or another node."""
+
+    next: Any = 1
+
+
+@calls((4, Link()), (0, Link()), (3, Link()), (0, Link()))
+def name_that_a_loop_by_its_first_iteration_leaves_unbound(n: Any, node: Any) -> Any:
+    for v in range(n):
+        if not v:
+            break
+        node.next = node
+    else:
+        v = v
+    return 1
+
+
+@calls((4, Link()), (0, Link()), (3, Link()), (0, Link()))
+def name_in_a_list_that_nobody_reads(n: Any, node: Any) -> Any:
+    for v in range(n):
+        if not v:
+            break
+        node.next = node
+    else:
+        [v, 1].append(2)
+    return 1

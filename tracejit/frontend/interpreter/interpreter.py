@@ -49,7 +49,7 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
-from tracejit.frontend.tracing.union import Union, Unreachable
+from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
 from tracejit.methods import METHODS
 
 __all__ = ["ChosenAttribute", "TraceInterpreter"]
@@ -537,7 +537,11 @@ class TraceInterpreter(Known, _Control):
 
     def local(self, x: Any) -> Any:
         """A name of the function: a branch or loop may have left it without a value."""
-        return narrow_bound(x) if isinstance(x, Union) else x
+        found = narrow_bound(x) if isinstance(x, Union) else x
+        if found is UNBOUND:
+            # As Python says it of a cell without a value.
+            raise NameError("cannot access free variable where it is not associated with a value")
+        return found
 
     # Attributes and items ------------------------------------------------------------------------
 
