@@ -24,7 +24,9 @@ _QUOTIENTS = ((3.0, -0.8, 2.5, 1.1, -4.4), (2.0, 1.6, -1.7, 2.2, -3.0))
 
 #: By the ufunc's name; all else is smooth at `_ANY` and `_OTHER`.
 _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
-    **dict.fromkeys(("sqrt", "root_of_squares", "log", "log2", "log10"), (_POSITIVE,)),
+    **dict.fromkeys(
+        ("sqrt", "root_of_squares", "log", "log2", "log10", "numpy_log10"), (_POSITIVE,)
+    ),
     **dict.fromkeys(("arcsin", "arccos", "arctanh", "log1p", "tan"), (_INSIDE,)),
     "arccosh": (_BEYOND,),
     "erfinv": (_INSIDE,),
@@ -34,7 +36,8 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     **dict.fromkeys(("xlogy", "xlog1py"), (_ANY, _POSITIVE)),
     **dict.fromkeys(("kl_div", "rel_entr"), (_POSITIVE, _POSITIVE[::-1])),
     **dict.fromkeys(
-        ("power", "float_power", "uniform_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))
+        ("power", "float_power", "uniform_power", "numpy_power"),
+        (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0)),
     ),
     **dict.fromkeys(("remainder", "fmod"), _QUOTIENTS),
 }

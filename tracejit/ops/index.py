@@ -29,6 +29,7 @@ OPS_OF: dict[str, str] = {
         "product_no_nan_term"
     ),
     "array.numpy_formulas": ("fused_absolute fused_multiply scaled_absolute uniform_power"),
+    "array.numpy_loops": ("numpy_log10 numpy_power"),
     "array.reduction": (
         "argmax argmin reduce_all reduce_any reduce_max reduce_min reduce_prod reduce_sum"
     ),

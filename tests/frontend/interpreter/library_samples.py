@@ -23,7 +23,6 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "fft.fftshift": (lambda x: np.fft.fftshift(x), A),
     "fft.ifftshift": (lambda x: np.fft.ifftshift(x, axes=1), A),
     "fft.rfftfreq": (lambda x: np.fft.rfftfreq(6, x[0]), X),
-    "geomspace": (lambda x: np.geomspace(x[0], x[1], 5), X),
     "histogram": (lambda x: np.histogram(x, 4), X),
     "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 4), X),
     "insert": (lambda x: np.insert(x, [1, 3], [8.0, 9.0]), X),
@@ -92,7 +91,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 #: Those of which the derivative is taken.
 SMOOTH = (
     "apply_along_axis apply_over_axes bincount convolve correlate interp fft.fftfreq fft.fftshift "
-    "fft.ifftshift geomspace histogram_bin_edges insert linalg.multi_dot percentile piecewise "
+    "fft.ifftshift histogram_bin_edges insert linalg.multi_dot percentile piecewise "
     "polyadd polyder polyint polysub polyval quantile resize unwrap vander".split()
 )
 

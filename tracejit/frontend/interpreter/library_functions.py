@@ -28,8 +28,8 @@ UNTRACED = {"trim_zeros": ("2.2.", "2.3.")}  # A place of its slice is a size or
 #: Their names in numpy.
 NAMES = tuple(
     "apply_along_axis apply_over_axes asarray_chkfinite astype fft.fft2 fft.fftfreq fft.fftn "
-    "fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.rfftfreq geomspace "
-    "insert iscomplex isfortran isneginf isposinf isreal linalg.matrix_rank linalg.multi_dot "
+    "fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.rfftfreq insert "
+    "iscomplex isfortran isneginf isposinf isreal linalg.matrix_rank linalg.multi_dot "
     "linalg.svdvals nanmedian nanpercentile nanquantile percentile piecewise polyadd polyder "
     "polydiv polyint polysub polyval quantile require resize sort_complex trim_zeros vander".split()
 )

@@ -15,7 +15,14 @@ from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order_of_elements
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
-from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer
+from tracejit.frontend.numpy.ufuncs import (
+    apply,
+    elementwise,
+    operand_dtype,
+    operand_tracer,
+    refuse,
+    resolve,
+)
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -29,7 +36,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
-from tracejit.ir.types import dtype_of
+from tracejit.ir.types import dtype_of, shape_of
 
 __all__ = ["lower_mask"]
 
@@ -246,8 +253,41 @@ def logspace(
     if not isinstance(base, (int, float)):
         raise TraceError("TJ004", "np.logspace with an array as base", user_line())
     y = linspace(start, stop, num, endpoint, axis=axis)
-    out = elementwise(np.power, (base, y))
+    loop = resolve(np.power, (operand_dtype(base), y.dtype), None)[0]
+    y = astype(y, loop)
+    values = [operand(base, loop), y.value()]
+    out = apply("numpy_power", values, y.type.shape, (y,))
     return out if dtype is None else astype(out, np.dtype(dtype))
+
+
+@handles(np.geomspace, creates=True)
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0
+) -> Any:
+    """Numbers spaced evenly on a log scale, from `start` on; the arithmetic is NumPy's."""
+    first: Any = asarray(start)
+    last: Any = asarray(stop)
+    for end in (first, last):
+        refuse(elementwise(np.equal, (end, 0)))
+    zero = np.zeros((), dtype)
+    work = np.result_type(placeholder(first), placeholder(last), 1.0, zero)
+    result = work if dtype is None else zero.dtype
+    first, last = astype(first, work), astype(last, work)
+    sign = elementwise(np.sign, (first,))
+    first, last = (elementwise(np.divide, (end, sign)) for end in (first, last))
+    ends = [apply("numpy_log10", [x.value()], shape_of(x.type), (x,)) for x in (first, last)]
+    out = logspace(ends[0], ends[1], num, endpoint, dtype=work)
+    size, env = as_dim(num), here().env
+    if env.decide(0, "<", size):
+        out[0] = first
+        if endpoint and env.decide(1, "<", size):
+            out[-1] = last
+    if work.kind == "c" and env.decide(out.type.size, "==", 1):
+        raise TraceError("TJ004", "np.geomspace of one complex number", user_line())
+    out *= sign
+    if axis != 0:
+        out = np.moveaxis(out, 0, axis)
+    return astype(out, result)
 
 
 @handles(np.eye, creates=True)

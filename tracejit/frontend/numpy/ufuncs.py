@@ -53,6 +53,7 @@ __all__ = [
     "call_ufunc",
     "check_casting",
     "elementwise",
+    "operand_dtype",
     "refuse",
     "resolve",
     "root_of_squares",
@@ -75,10 +76,10 @@ def resolve(
 def check_casting(ufunc: Any, inputs: Sequence[Any], casting: str) -> None:
     """Raise TypeError where a rule stricter than "same_kind" forbids a cast of an operand."""
     operands = [x if is_static_number(x) else lift(x) for x in inputs]
-    resolve(ufunc, tuple(_operand_dtype(x) for x in operands), None, casting)
+    resolve(ufunc, tuple(operand_dtype(x) for x in operands), None, casting)
 
 
-def _operand_dtype(x: Any) -> Any:
+def operand_dtype(x: Any) -> Any:
     """What NumPy's promotion sees: a dtype, or a Python type for a weak scalar."""
     if isinstance(x, Tracer):
         t = x.type
@@ -113,7 +114,7 @@ def elementwise(
         raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())
     operands = [x if is_static_number(x) else lift(x) for x in inputs]
     signature = None if dtype is None else (*([None] * ufunc.nin), np.dtype(dtype))
-    resolved = resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature, casting)
+    resolved = resolve(ufunc, tuple(operand_dtype(x) for x in operands), signature, casting)
     for d in resolved:
         check_dtype(d)
     if resolved[0].kind == "c" and not op.takes_complex:
@@ -126,7 +127,7 @@ def elementwise(
     name = op.name
     if resolved[0].kind == "c" and ufunc in FORMULAS:
         # Real operands, which `dtype` makes complex, are cast before.
-        is_cast = not any(np.dtype(_operand_dtype(x)).kind == "c" for x in operands)
+        is_cast = not any(np.dtype(operand_dtype(x)).kind == "c" for x in operands)
         given = [wrap(here(), v) for v in values] if is_cast else operands
         name = complex_formula(spelled or ufunc, ufunc, given)
         values = [*values, *values][: OPS[name].arity]  # type: ignore[attr-defined]
@@ -238,7 +239,7 @@ def _float_power(x: Any, y: Any) -> Any:
 def _float_operand(ufunc: Any, x: Any) -> Tracer:
     """The operand in the dtype of the ufunc's loop."""
     x = lift(x)
-    return operand_tracer(x, check_dtype(resolve(ufunc, (_operand_dtype(x),), None)[0]))
+    return operand_tracer(x, check_dtype(resolve(ufunc, (operand_dtype(x),), None)[0]))
 
 
 def _fabs(x: Any) -> Tracer:
@@ -296,7 +297,7 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
             raise TraceError("TJ001", "the exponent of a boolean array", user_line())
     operands = [v if is_static_number(v) else lift(v) for v in (x, y)]
     signature = (None, None, how["dtype"]) if how else None
-    dtypes = resolve(ufunc, tuple(map(_operand_dtype, operands)), signature)
+    dtypes = resolve(ufunc, tuple(map(operand_dtype, operands)), signature)
     loop = check_dtype(dtypes[0])
     others: dict[float, OperatorUfunc] = {}
     if spelled is operator.pow and isinstance(x, TracedArray) and isinstance(y, Tracer | SymInt):

@@ -29,7 +29,7 @@ HANDLERS_OF: dict[str, str] = {
         "allclose angle array_equal can_cast imag isclose iscomplexobj isrealobj isscalar "
         "iterable ndim real real_if_close result_type shape size"
     ),
-    "ranges": ("arange eye identity indices linspace logspace meshgrid tri"),
+    "ranges": ("arange eye geomspace identity indices linspace logspace meshgrid tri"),
     "rearrange": (
         "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take "
         "take_along_axis tile vsplit"

@@ -28,7 +28,7 @@ ORDERED = """
 ROUNDED = """
     acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cbrt
     cos cosh exp exp2 expm1 float_power hypot log log10 log1p log2 logaddexp logaddexp2 pow power
-    sin sinh tan tanh angle geomspace logspace sinc unwrap bartlett blackman hamming hanning
+    sin sinh tan tanh angle sinc unwrap bartlett blackman hamming hanning
     reciprocal divide true_divide square multiply absolute abs arange
 """.split()
 

@@ -72,28 +72,6 @@ def _nan_quantile(at: FormulaAdaptor) -> Sequence[Value]:
     return [out]
 
 
-@formula(["numpy:geomspace"], "start", "stop")
-def _geomspace(at: FormulaAdaptor) -> Sequence[Value]:
-    """start exp(t log(stop / start)), t from 0 to 1."""
-    c, t = at.c, at.call.outputs[0]
-    dtype, shape = dtype_of(t), shape_of(t)
-    axis, ndim = at.constant("axis", 0), len(shape)
-    axis = axis % ndim
-    rest = tuple(d for k, d in enumerate(shape) if k != axis)
-    num = shape[axis]
-    if not isinstance(num, int):
-        raise at.underivable("of a size known at run time has no derivative rule")
-    parts = num - 1 if at.constant("endpoint", True) else num
-    times = c.cast(c.constant(np.arange(num) / max(parts, 1)), dtype)
-    whole = ArrayType(dtype, (num, *rest))
-    times = c.shaped(c.reshape(times, (num, *(1 for _ in rest))), whole)
-    start, stop = (
-        c.shaped(as_array(c, c.cast(at.x(name), dtype)), whole) for name in ("start", "stop")
-    )
-    out = c.mul(start, c.op("exp", c.mul(times, c.op("log", c.div(stop, start)))))
-    return [c.transpose(out, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))]
-
-
 @formula(["numpy:sort_complex"], "a")
 def _sort_complex(at: FormulaAdaptor) -> Sequence[Value]:
     """In the order of the real parts, equal ones in that of the imaginary parts."""
