@@ -169,6 +169,43 @@ def test_products_begin_with_their_initial_number(axis: Any) -> None:
     agree(lambda x: np.prod(x[:0], axis=axis, initial=2.5), x)
 
 
+#: Complex numbers with parts that are zeros of both signs, infinite and no numbers.
+PARTS = (0.0, -0.0, 1.5, -np.inf, np.inf, np.nan)
+ODD = np.array([complex(a, b) for a in PARTS for b in PARTS]).reshape(6, 6)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_products_of_few_elements(dtype: Any) -> None:
+    """One element times the first number, which is 1 if none is given: for no size is it left."""
+    programs = (
+        lambda x, n: np.prod(x[:n]),
+        lambda x, n: np.prod(x[:n], initial=1),
+        lambda x, n: np.prod(x[n - 1 : n], initial=2 - 1j),
+        lambda x, n: np.multiply.reduce(x[:n], initial=x[0]),
+        lambda x, n: np.prod(x[:n, None] * np.ones(2), axis=0, initial=-1.0),
+        lambda x, n: np.prod(np.stack([x, x])[:, :n], axis=1, initial=1.0, keepdims=True),
+        lambda x, n: np.prod(np.stack([x, x], axis=1)[:n, :n].T, axis=(0, 1), initial=1j),
+        lambda x, n: np.prod(x[:n], where=x[:n].imag < 1, initial=-0.0),
+        lambda x, n: np.prod(x[:n], axis=(), initial=3.0),
+        lambda x, n: np.prod(x[np.arange(x.size) < n], initial=1j),
+    )
+    for f in programs:
+        jitted = tracejit.jit(f, strict=True)
+        with np.errstate(all="ignore"):
+            for row in ODD.astype(dtype):
+                for n in (1, 0, 2, 1):
+                    assert_parity(f, row, n, jitted=jitted, calls=1)
+                    assert_parity(f, row[::-1], n, jitted=jitted, calls=1)
+
+
+def test_gradients_of_products_that_begin_with_a_complex_number() -> None:
+    z = np.array([[1 + 2j, 3 - 1j], [0.5j, 2 + 0j]])
+    for axis in (None, 0, 1, (0, 1)):
+        f = lambda z: np.prod(z, axis=axis, initial=2j)  # noqa: B023, E731
+        _, tangent = tracejit.jvp(f, (z,), (z * 1j,))
+        np.testing.assert_allclose(tangent, f(z) * 1j * (4 if axis in (None, (0, 1)) else 2))
+
+
 def test_gradients_by_a_factor_of_zero() -> None:
     slope = tracejit.grad(lambda w: np.dot(np.arange(1.0, 4.0)[:, None], w).sum())(np.zeros(1))
     assert np.array_equal(slope, [6.0])

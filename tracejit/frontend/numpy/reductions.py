@@ -31,10 +31,10 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
 from tracejit.ir.op import Op, for_each_op
-from tracejit.ir.types import ArrayType, dtype_of
+from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.array.reduction import Reduction
 
 __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
@@ -86,11 +86,13 @@ def _in_memory_order(x: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int,
     return moved, new_axes, kept
 
 
-def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any = None) -> Any:
+def reduce_axes(
+    op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any = None, first: Any = None
+) -> Any:
     """One reduction op over some axes; scalars where no axis is left and `keepdims` is not set.
 
     Over no axes the result is a new array too, of each element with the neutral one of the ufunc
-    `neutral`, where it has one.
+    `neutral`, where it has one. A product may begin with `first`.
     """
     trace = here()
     shape = x.type.shape
@@ -102,7 +104,7 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
     v, inner, kept = _in_memory_order(x.value(), axes)
     if len(inner) > 1 and inner == tuple(range(inner[0], inner[0] + len(inner))):
         v, inner = _flatten(v, inner)
-    out = trace.emit(op, (v,), axes=inner)
+    out = trace.emit(op, (v,), axes=inner) if first is None else _product_from(first, v, inner)
     left = [a for a in range(len(shape)) if a not in axes]
     if kept and kept != left:
         out = trace.emit("transpose", (out,), axes=tuple(kept.index(a) for a in left))
@@ -121,6 +123,20 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
     if not left:
         return wrap(trace, trace.emit("element", (out,)))
     return result
+
+
+def _product_from(first: Any, v: Value, axes: tuple[int, ...]) -> Value:
+    """The product over some axes that begins with a number, and not with 1."""
+    trace, shape = here(), shape_of(v.type)
+    kept = tuple(k for k in range(len(shape)) if k not in axes)
+    rows = trace.emit("transpose", (v,), axes=(*kept, *axes))
+    left = tuple(shape[k] for k in kept)
+    rows = trace.emit("reshape", (rows,), shape=(*left, prod([shape[k] for k in axes])))
+    parts = as_array(first, (*left, 1)), rows
+    rows = trace.emit("concatenate", parts, axis=len(left))
+    products = trace.emit("cumprod", (rows,), axis=len(left))
+    last: Value = asarray(wrap(trace, products))[..., -1].value()
+    return last
 
 
 def _flatten(v: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
@@ -206,7 +222,12 @@ def _reduced(op: Reduction, function: Any) -> Any:
         start = _start(initial, x.dtype, name)
         if start is None:
             return reduce_axes(op.name, x, axis, keepdims is True, ufunc)
-        if ufunc is np.multiply and x.dtype.kind in "fc" and x.ndim and not _is_empty(x, axis):
+        if ufunc is np.multiply and x.dtype.kind == "c" and x.ndim:
+            # Their products with 1 have other zeros, and more NaNs.
+            if not normalize_axes(axis, x.ndim):
+                return elementwise(ufunc, (start, x))
+            return reduce_axes(op.name, x, axis, keepdims is True, first=start)
+        if ufunc is np.multiply and x.dtype.kind == "f" and x.ndim and not _is_empty(x, axis):
             return reduce_axes(op.name, _first_times(start, x, axis), axis, keepdims is True)
         result = elementwise(ufunc, (start, reduce_axes(op.name, x, axis, keepdims is True)))
         if ufunc is not np.add or x.dtype.kind not in "fc" or not _may_be_negative_zero(initial):
@@ -225,8 +246,7 @@ def _reduced(op: Reduction, function: Any) -> Any:
 def _first_times(start: Any, x: TracedArray, axis: Any) -> TracedArray:
     """`x` with its first elements along the axes multiplied by a number.
 
-    NumPy begins its products with that number: in another order they may overflow, and zeros of
-    complex numbers may have other signs.
+    NumPy begins its products with that number: in another order they may overflow.
     """
     axes = normalize_axes(_no_axis(axis, x.type.shape), x.ndim)
     first = tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))
