@@ -166,3 +166,28 @@ def test_attributes_of_lists(name: str) -> None:
 )
 def test_orders_of_arrays_whose_sizes_data_decide(f: Callable[..., Any]) -> None:
     check(f, X)
+
+
+PLACES = np.array([1, 0, 1])
+#: Views along whose axes elements repeat, and one without such.
+REPEATING: list[Callable[[Any], Any]] = [
+    lambda m: np.broadcast_to(m[0], (3, 4)),
+    lambda m: np.broadcast_to(m, (2, 3, 4)),
+    lambda m: np.broadcast_to(m[:, :, None], (3, 4, 5)).T,
+    lambda m: np.broadcast_to(m[:, None].T, (4, 2, 3)),
+    lambda m: m[:, ::-1].T,
+]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i1", "?"])
+@pytest.mark.parametrize("view", REPEATING)
+def test_orders_of_reductions_of_repeating_views(view: Callable[[Any], Any], dtype: str) -> None:
+    m = np.arange(12).reshape(3, 4).astype(dtype)
+    for axis in (0, 1, -1):
+        for u in (np.add, np.maximum, np.logical_and, np.hypot):
+            check(lambda m, u=u: u.reduceat(view(m), [0, 1], axis=axis), m)  # noqa: B023
+            check(lambda m, i, u=u: u.reduceat(view(m), i, axis), m, PLACES)  # noqa: B023
+            check(lambda m, u=u: u.accumulate(view(m), axis=axis), m)  # noqa: B023
+            check(lambda m, u=u: u.reduce(view(m), axis, keepdims=True), m)  # noqa: B023
+        for f in (np.cumsum, np.sum, np.mean):
+            check(lambda m, f=f: f(view(m), axis=axis), m)  # noqa: B023

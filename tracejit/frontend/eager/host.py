@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import host_call
 from tracejit.frontend.numpy.registry import HANDLERS, call_function
-from tracejit.frontend.numpy.ufunc_calls import array_ufunc
+from tracejit.frontend.numpy.ufunc_calls import array_ufunc, laid_out_by_iterator
 from tracejit.frontend.tracing.trace import user_line
 
 __all__ = ["recorded_call"]
@@ -45,4 +45,5 @@ def recorded_call(
     except TraceError as e:
         if e.code not in _HOSTED:
             raise
-        return host_call(_INTERPRETER, f, given, named, e, method)
+        made = host_call(_INTERPRETER, f, given, named, e, method)
+        return laid_out_by_iterator(made, method, *given, **named)

@@ -37,7 +37,7 @@ from tracejit.frontend.numpy.registry import (
     given_to,
     is_of_prelude,
 )
-from tracejit.frontend.numpy.ufunc_calls import array_ufunc
+from tracejit.frontend.numpy.ufunc_calls import array_ufunc, laid_out_by_iterator
 from tracejit.frontend.python import choices, objects
 from tracejit.frontend.python.call_table import CALLS
 from tracejit.frontend.rewrite.source import is_library_file
@@ -541,7 +541,8 @@ def _call_ufunc(
         except TraceError as e:
             if e.code not in _HOSTED:
                 raise
-            return _host_call(interpreter, ufunc, args, kwargs, e, method)
+            made = _host_call(interpreter, ufunc, args, kwargs, e, method)
+            return laid_out_by_iterator(made, method, *args, **kwargs)
     if has_traced(args) or has_traced(kwargs):
         if method != "__call__" or len(args) != ufunc.nin or kwargs:
             raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())

@@ -109,17 +109,15 @@ def reduce_axes(
     if kept and kept != left:
         out = trace.emit("transpose", (out,), axes=tuple(kept.index(a) for a in left))
     result = wrap(trace, out)
+    lying = broadcast_order([x], len(shape))
     if isinstance(result, TracedArray) and len(left) > 1:
-        lying = broadcast_order([x], len(shape))
         order = None if lying is None else tuple(left.index(a) for a in lying if a in left)
         trace.unordered.discard(out)
         result = of_unknown_order(result) if order is None else in_order(result, order)
     if keepdims:
         full: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in enumerate(shape))
-        order = result.storage.order if isinstance(result, TracedArray) else ()
         result = asarray(wrap(trace, trace.emit("reshape", (result.value(),), shape=full)))
-        result.storage.order = None if order is None else result.type.order
-        return result
+        return of_unknown_order(result) if lying is None else in_order(result, lying)
     if not left:
         return wrap(trace, trace.emit("element", (out,)))
     return result
@@ -166,6 +164,12 @@ def _accumulator(ufunc: Any, d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
         return given
     found: np.dtype[Any] = ufunc.resolve_dtypes((None, d, None), reduction=True)[1]
     return found
+
+
+def _widened(x: TracedArray, dtype: np.dtype[Any]) -> TracedArray:
+    """`x` converted, with its axes in the order in which NumPy's iterator goes through `x`."""
+    out = astype(x, dtype)
+    return out if out is x else in_order_of_elements(out, x)
 
 
 def _masked(x: TracedArray, where: Any, neutral: Any, name: str) -> TracedArray:
@@ -215,7 +219,7 @@ def _reduced(op: Reduction, function: Any) -> Any:
         where: Any = NOT_GIVEN,
     ) -> Any:
         x = asarray(a)
-        x = astype(x, _accumulator(ufunc, x.dtype, dtype))
+        x = _widened(x, _accumulator(ufunc, x.dtype, dtype))
         if x.dtype.kind not in op.kinds:
             raise TraceError("TJ004", f"np.{name} of {x.dtype}", user_line())
         x = _masked(x, where, ufunc.identity, name)
@@ -447,7 +451,7 @@ def var(
     if dtype is not None or x.dtype == np.float16:
         raise TraceError("TJ004", "np.var with dtype= or of float16", user_line())
     if x.dtype.kind in "iub":
-        x = astype(x, np.dtype(np.float64))
+        x = _widened(x, np.dtype(np.float64))
     center = HANDLERS[np.sum](x, axis=axis, keepdims=True, where=where)
     count = _selected(x, axis, where, True, x.dtype)
     center = elementwise(np.divide, (center, count))
@@ -511,7 +515,7 @@ def _cumulative(name: str) -> Any:
     @accepts_out(f"np.{name}")
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
-        x = astype(x, _accumulator(np.add, x.dtype, dtype))
+        x = _widened(x, _accumulator(np.add, x.dtype, dtype))
         if isinstance(axis, tuple):
             raise TraceError("TJ004", f"np.{name} along several axes", user_line())
         if axis is None or isinstance(_no_axis(axis, x.type.shape), tuple):

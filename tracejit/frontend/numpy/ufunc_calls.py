@@ -8,22 +8,25 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.memory_orders import in_c_order
+from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import into, same_shape, shares_memory, store_masked, target_of
 from tracejit.frontend.numpy.registry import NONE_IS_DEFAULT, call_function, plain_options
 from tracejit.frontend.numpy.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.frontend.tracing.dispatch import DISPATCH
+from tracejit.frontend.tracing.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
+    Tracer,
     broadcasts_to,
     check_dtype,
     lift,
     user_line,
 )
 from tracejit.ir.types import shape_of
+from tracejit.ops.array.axis_orders import iterator_order
 from tracejit.ops.array.elementwise import op_of
 
-__all__ = ["array_ufunc"]
+__all__ = ["array_ufunc", "laid_out_by_iterator"]
 
 
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -179,3 +182,29 @@ def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, 
             allowed.setdefault("axis", 0)
             return call_function(ACCUMULATIONS[ufunc], inputs, allowed)
     raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
+
+
+def laid_out_by_iterator(made: Any, method: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a method of a ufunc has made of `x`, with its axes as NumPy's iterator orders them.
+
+    The operand of the call is a copy: views that repeat elements have another say about the order.
+    """
+    if method not in ("reduce", "accumulate", "reduceat") or not isinstance(made, TracedArray):
+        return made
+    from tracejit.frontend.numpy.reductions import normalize_axes
+
+    if not isinstance(x, TracedArray) or made.ndim < 2 or kwargs.get("out") is not None:
+        return made
+    place = int(method == "reduceat")
+    axis = args[place] if len(args) > place else kwargs.get("axis", 0)
+    ranks = axis_ranks(x)
+    if ranks is None or isinstance(axis, Tracer):
+        return of_unknown_order(made)
+    axes = normalize_axes(axis, x.ndim)
+    if method == "reduceat":
+        ranks[axes[0]] = 0
+    order = iterator_order([ranks])
+    if made.ndim < x.ndim:
+        left = [k for k in range(x.ndim) if k not in axes]
+        order = tuple(left.index(k) for k in order if k in left)
+    return in_order(made, order)
