@@ -191,3 +191,34 @@ def test_orders_of_reductions_of_repeating_views(view: Callable[[Any], Any], dty
             check(lambda m, u=u: u.reduce(view(m), axis, keepdims=True), m)  # noqa: B023
         for f in (np.cumsum, np.sum, np.mean):
             check(lambda m, f=f: f(view(m), axis=axis), m)  # noqa: B023
+
+
+#: Arrays whose sizes data decide, and what lies otherwise.
+SIZED_BY_DATA: list[Callable[[Any], Any]] = [
+    lambda x: x[x > 0].reshape(4, -1),
+    lambda x: x[x > 0].reshape(4, -1).T,
+    lambda x: x[x > 0].reshape(2, -1, 2).transpose(1, 0, 2),
+    lambda x: x[x > 0].reshape(2, -1, 2).T,
+    lambda x: x[x > 0].reshape(4, -1)[:, ::-1].T,
+    lambda x: np.outer(x[x > 0], x[:3]).T,
+    lambda x: x.reshape(4, -1)[:, x[:6] > 0].T,
+]
+
+
+@pytest.mark.parametrize("order", ["K", "A", "C", "F"])
+@pytest.mark.parametrize("array", SIZED_BY_DATA)
+def test_orders_of_arrays_like_those_sized_by_data(array: Any, order: Any) -> None:
+    jitted = [
+        tracejit.jit(f)
+        for f in (
+            lambda x: np.zeros_like(array(x), order=order),
+            lambda x: np.ones_like(array(x), order=order, dtype=np.int8),
+            lambda x: np.full_like(array(x), 2.5, order=order),
+            lambda x: np.empty_like(array(x), order=order).strides,
+            lambda x: np.copy(array(x), order=order),
+        )
+    ]
+    for n in (24, 8, 12):
+        x = np.where(np.arange(24) < n, 1.0, -1.0)
+        for f in jitted:
+            assert memory(run(f, (x,))) == memory(run(f.__wrapped__, (x,)))

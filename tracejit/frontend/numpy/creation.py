@@ -8,7 +8,12 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
-from tracejit.frontend.numpy.memory_orders import copied, laid_out_as, memory_order
+from tracejit.frontend.numpy.memory_orders import (
+    copied,
+    expect_several,
+    laid_out_as,
+    memory_order,
+)
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
@@ -143,12 +148,16 @@ def _filled_like(
     d = x.dtype if dtype is None else np.dtype(dtype)
     dims = _like_dims(x, shape)
     order = memory_order(x) if order == "A" else order or "K"
-    if order in ("K", None) and len(dims) == x.ndim > 1:
-        axes = copy_order(x) if order == "K" else None
+    if order is None:
+        raise TraceError("TJ004", f'np.{name} with order="A" of an unknown layout', user_line())
+    if order == "K" and len(dims) == x.ndim > 1:
+        axes = copy_order(x)
         if axes is None:
             made = filled(dims, _castable(value, d), d)
             made.storage.order = None
             return made
+        if axes != tuple(range(x.ndim)):
+            expect_several(tuple(n for n in dims if not here().env.is_known(n)))
         made = filled(tuple(dims[k] for k in axes), _castable(value, d), d)
         return permuted(made, tuple(axes.index(k) for k in range(x.ndim)))
     return with_order(dims, _castable(value, d), d, "F" if order == "F" else "C")

@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.layout import broadcast_order, copy_order, is_c_contiguous
+from tracejit.frontend.tracing.layout import (
+    broadcast_order,
+    copy_order,
+    has_other_strides,
+    is_c_contiguous,
+)
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap
+from tracejit.ir.dims import Dim
 
 __all__ = [
     "along_axis",
     "copied",
     "copy_of",
+    "expect_several",
     "in_c_order",
     "in_fortran_order",
     "in_k_order",
@@ -114,10 +121,25 @@ def in_order_of(x: TracedArray, like: TracedArray) -> TracedArray:
 
 
 def memory_order(x: TracedArray) -> str | None:
-    """F for an array in Fortran order and not in C order, else C; None where that is not known."""
-    in_c = is_c_contiguous(x)
-    in_fortran = is_c_contiguous(_reversed(x)) if in_c is False else False
-    return None if in_c is None or in_fortran is None else "F" if in_fortran else "C"
+    """F for an array in Fortran order and not in C order, else C; None where that is not known.
+
+    Axes whose sizes only the run knows are taken to be longer than 1 where that decides.
+    """
+    in_c, back = is_c_contiguous(x), _reversed(x)
+    in_fortran = False if in_c else is_c_contiguous(back)
+    if in_c is None and expect_several(x.type.shape) and (in_fortran or has_other_strides(x)):
+        in_c = False
+    if in_c is False and in_fortran is None and has_other_strides(back):
+        in_fortran = False
+    return None if in_c is None or in_fortran is None else "F" if in_fortran and not in_c else "C"
+
+
+def expect_several(shape: tuple[Dim, ...]) -> bool:
+    """Whether two axes or more are longer than 1: a run bails out where one that only it knows is
+    not, since the order of axes of NumPy's arrays may be another one then.
+    """
+    env = here().env
+    return sum([d != 1 and env.expect(1, "<", d) for d in shape]) > 1
 
 
 def along_axis(op: str, x: TracedArray, axis: int, copies: bool = False) -> TracedArray:

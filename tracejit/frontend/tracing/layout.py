@@ -24,6 +24,7 @@ __all__ = [
     "broadcast_order",
     "byte_strides",
     "copy_order",
+    "has_other_strides",
     "is_c_contiguous",
     "is_packed",
     "is_view_after_reshape",
@@ -119,6 +120,18 @@ def is_c_contiguous(x: TracedArray) -> bool | None:
         return None if layout is None else _is_dense(*layout, x.trace.env)
     except _Unknown:
         return None
+
+
+def has_other_strides(x: TracedArray) -> bool:
+    """Whether strides certainly differ from those of C order, along an axis longer than 1."""
+    try:
+        layout = _layout(x)
+    except _Unknown:
+        return False
+    if layout is None:
+        return False
+    triples = zip(*layout, _dense_strides(layout[0]), strict=True)
+    return any(d != 1 and x.trace.env.proved(s, "==", own) is False for d, s, own in triples)
 
 
 def byte_strides(x: TracedArray) -> tuple[Dim, ...] | None:
@@ -328,6 +341,8 @@ def _reshaped(
 
     The axes that others become lie in C order where these lie.
     """
+    if t.is_c and t.shape == dims:
+        return ArrayType(t.dtype, new)
     wide, axes = ([a for a, d in enumerate(shape) if d != 1] for shape in (dims, new))
     runs: list[_Run] | None = [([a], [b]) for a, b in zip(wide, axes, strict=False)]
     if [dims[a] for a in wide] != [new[a] for a in axes]:
