@@ -31,7 +31,6 @@ from tracejit.frontend.interpreter.library_functions import (
     VERSIONS,
     function_named,
 )
-from tracejit.frontend.interpreter.library_loops import LOOPS
 from tracejit.frontend.numpy import registry
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
@@ -102,8 +101,6 @@ def _functions() -> Iterator[str]:
         yield ""
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
     followed = [name for name in NAMES if function_named(name) in FOLLOWED]
-    for module, prefix in ((np, ""), (np.linalg, "linalg.")):
-        followed += [prefix + f.__name__ for f in LOOPS if getattr(module, f.__name__, None) is f]
     yield f"**From NumPy's own source**, in NumPy {_versions(VERSIONS)}: {_listed(followed)}."
     for name, versions in UNTRACED.items():
         yield f"`{name}` is not in NumPy {_versions(versions)}."

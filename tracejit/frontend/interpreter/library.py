@@ -24,8 +24,14 @@ from tracejit.frontend.host.calls import as_called
 from tracejit.frontend.interpreter import library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
-from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
-from tracejit.frontend.numpy.derived import added_at, derived_as, elements_at, require
+from tracejit.frontend.interpreter.library_parts import WITHIN
+from tracejit.frontend.numpy.derived import (
+    added_at,
+    derived_as,
+    elements_at,
+    in_memory_order,
+    require,
+)
 from tracejit.frontend.numpy.registry import PRELUDE, plain_options
 from tracejit.frontend.numpy.ufuncs import root_of_squares
 from tracejit.frontend.prelude import intrinsics
@@ -60,9 +66,7 @@ _SOURCES = (
 
 def _python_function(f: Any) -> FunctionType | None:
     """The Python function that a function of NumPy is; None for compiled ones."""
-    if f in LOOPS:
-        f = LOOPS[f]
-    elif type(f) is type(np.sum):
+    if type(f) is type(np.sum):
         f = getattr(f, "__wrapped__", None)
     own = isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_SOURCES)
     return f if own else None
@@ -77,10 +81,9 @@ def is_followed(
     """
     if interpreter.following and _python_function(f) is not None and host_path(f) is None:
         return True
-    known = f in FOLLOWED or f in LOOPS
-    if not known or not (has_traced(args) or has_traced(kwargs)):
+    if f not in FOLLOWED or not (has_traced(args) or has_traced(kwargs)):
         return False
-    if f in FOLLOWED and not _is_plain(f, f, args, kwargs):
+    if not _is_plain(f, f, args, kwargs):
         return False
     return _form(f, args, kwargs) not in _REFUSED
 
@@ -193,6 +196,7 @@ INTRINSICS: dict[Any, Any] = {
     intrinsics.as_called: as_called,
     intrinsics.derived_as: derived_as,
     intrinsics.elements_at: elements_at,
+    intrinsics.in_memory_order: in_memory_order,
     intrinsics.refuse: _refuse,
     intrinsics.require: require,
     intrinsics.root_of_squares: root_of_squares,
@@ -273,6 +277,10 @@ class _LibraryScope:
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""
         return self.cells[name].cell_contents
+
+    def growing_name(self, name: str) -> Any:
+        """A name outside the function, of which an attribute such as `append` is called next."""
+        return self.free(name) if name in self.cells else self.global_(name)
 
     def imported(self, module: str, level: int, name: str | None) -> Any:
         """What an import statement inside the function binds."""

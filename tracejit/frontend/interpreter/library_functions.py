@@ -5,8 +5,7 @@ that the tests know (`tests/frontend/numpy/surface`), and the trace is not slowe
 for what NumPy does in them:
 
 - `nanmedian` along an axis makes masked arrays;
-- `poly` makes an array longer in a loop, of which there is no derivative;
-- `polymul` and `roots` make objects, or call LAPACK with matrices whose sizes values decide;
+- `polymul` and `roots` compute with arrays whose sizes values decide;
 - `lstsq` gives residuals or none, as values decide.
 
 Those of `np.linalg` and `np.fft` are compiled, behind a few lines of Python: the loops are called
@@ -27,11 +26,10 @@ VERSIONS = ("2.2.", "2.3.", "2.4.", "2.5.")
 UNTRACED = {"trim_zeros": ("2.2.", "2.3.")}  # A place of its slice is a size or None.
 #: Their names in numpy.
 NAMES = tuple(
-    "apply_along_axis apply_over_axes asarray_chkfinite astype fft.fft2 fft.fftfreq fft.fftn "
-    "fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.rfftfreq insert "
-    "iscomplex isfortran isneginf isposinf isreal linalg.matrix_rank linalg.multi_dot "
-    "linalg.svdvals nanmedian nanpercentile nanquantile percentile piecewise polyadd polyder "
-    "polydiv polyint polysub polyval quantile require resize sort_complex trim_zeros vander".split()
+    "apply_along_axis apply_over_axes asarray_chkfinite astype fft.fftfreq fft.fftshift "
+    "fft.ifftshift fft.rfftfreq insert iscomplex isfortran isneginf isposinf isreal nanmedian "
+    "nanpercentile nanquantile percentile piecewise quantile require resize sort_complex "
+    "trim_zeros vander".split()
 )
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.indexing import get_item
+from tracejit.frontend.numpy.shape import permuted, ravel
+from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import here, user_line, wrap
 
-__all__ = ["added_at", "derived_as", "elements_at", "require"]
+__all__ = ["added_at", "derived_as", "elements_at", "in_memory_order", "require"]
 
 
 def derived_as(value: Any, formula: Any) -> Any:
@@ -24,6 +26,11 @@ def derived_as(value: Any, formula: Any) -> Any:
 def elements_at(x: Any, places: Any) -> Any:
     """`x[places]`, where all places are known to be inside."""
     return get_item(x, places, checked=False)
+
+
+def in_memory_order(x: Any) -> Any:
+    """All elements along one axis, as they lie in memory where that is known."""
+    return x if x.ndim == 1 else ravel(permuted(x, broadcast_order([x], x.ndim) or range(x.ndim)))
 
 
 def added_at(x: Any, places: Any, values: Any) -> Any:

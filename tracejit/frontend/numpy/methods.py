@@ -36,7 +36,7 @@ _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
-        "repeat squeeze swapaxes take trace diagonal dot argsort ravel nonzero "
+        "repeat squeeze swapaxes take diagonal dot argsort ravel nonzero "
         "searchsorted put"
     ).split()
 }
@@ -121,6 +121,14 @@ def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: A
     return call_function(np.clip, (x, min, max, out), kwargs)
 
 
+def _trace(
+    x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """The sum along a diagonal."""
+    diagonal = call_function(np.diagonal, (x, offset, axis1, axis2), {})
+    return call_function(np.sum, (diagonal, -1, dtype, out), {})
+
+
 def _seen_as(x: TracedArray, dtype: Any = np.ndarray, type: Any = np.ndarray) -> Any:
     """`x.view()`: another array over the same elements."""
     if type is not np.ndarray or dtype is not np.ndarray and np.dtype(dtype) != x.dtype:
@@ -140,6 +148,7 @@ _EXTRA: dict[str, Callable[..., Any]] = {
     "conj": _conj,
     "conjugate": _conj,
     "sort": sort_in_place,
+    "trace": _trace,
     "view": _seen_as,
 }
 

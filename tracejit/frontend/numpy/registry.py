@@ -258,7 +258,7 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     "to": lambda x: isinstance(x, (type, str, np.dtype)),
 }
 #: Functions that take several axes; of all others `axis` is one.
-SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vector_norm} | {
+SEVERAL_AXES: set[Any] = {
     getattr(np, name)
     for name in (
         "all amax amin any count_nonzero expand_dims flip max mean min roll rot90 squeeze std var"

@@ -12,11 +12,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
-from tracejit.frontend.numpy.join import concatenate, stack
+from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import (
     along_axis,
     copy_of,
-    in_c_order,
     in_k_order,
     in_order_of,
     in_order_of_elements,
@@ -24,7 +23,7 @@ from tracejit.frontend.numpy.memory_orders import (
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.ranges import lower_mask
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
-from tracejit.frontend.numpy.shape import moveaxis, ravel
+from tracejit.frontend.numpy.shape import ravel
 from tracejit.frontend.numpy.ufunc_loops import keeps_equal
 from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim
@@ -305,27 +304,3 @@ def argsort(
     k = normalize_axis_index(axis, x.ndim)
     keep = bool(stable) or kind in ("stable", "mergesort")
     return wrap(here(), here().emit("argsort", (x.value(),), axis=k, stable=keep))
-
-
-@handles(np.linalg.cross)
-def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
-    """The vector product of vectors with three components along an axis."""
-    if axis is None:
-        raise TypeError("an axis is an int")
-    return cross(x1, x2, axis=axis)
-
-
-@handles(np.cross)
-def cross(
-    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
-) -> Any:
-    """The vector product of vectors with three components."""
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    x, y = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    env = here().env
-    if any(not env.expect(v.type.shape[-1], "==", 3) for v in (x, y)):
-        raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
-    (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
-    parts: list[Any] = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return moveaxis(in_c_order(asarray(stack([asarray(p) for p in parts], axis=-1))), -1, axisc)

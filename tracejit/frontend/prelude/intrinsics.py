@@ -21,6 +21,7 @@ __all__ = [
     "creates",
     "derived_as",
     "elements_at",
+    "in_memory_order",
     "refuse",
     "require",
     "root_of_squares",
@@ -67,6 +68,11 @@ def derived_as(value: Any, formula: Any) -> Any:
 def elements_at(x: Any, places: Any) -> Any:
     """`x[places]`, where all places are known to lie inside."""
     return x[places]
+
+
+def in_memory_order(x: Any) -> Any:
+    """All elements along one axis, in the order of memory where that is known."""
+    return x.ravel(order="K")
 
 
 def added_at(x: Any, places: Any, values: Any) -> Any:

@@ -16,14 +16,9 @@ HANDLERS_OF: dict[str, str] = {
     ),
     "items.masks": ("argwhere compress extract flatnonzero nonzero select"),
     "join": ("append column_stack concatenate dstack hstack stack vstack"),
-    "linalg.determinants": ("det matrix_power slogdet"),
+    "linalg.determinants": ("det slogdet"),
     "linalg.einsum": ("einsum"),
-    "linalg.norms": ("matrix_norm norm vector_norm"),
-    "linalg.products": (
-        "cholesky diagonal dot inner inv kron matmul matrix_transpose outer solve tensordot "
-        "trace vdot vecdot"
-    ),
-    "linalg.tensors": ("matvec tensorinv tensorsolve vecmat"),
+    "linalg.products": ("cholesky diagonal dot inv matmul matvec solve vecdot vecmat"),
     "padding": ("pad"),
     "queries": (
         "allclose angle array_equal can_cast imag isclose iscomplexobj isrealobj isscalar "
@@ -38,9 +33,7 @@ HANDLERS_OF: dict[str, str] = {
         "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod "
         "reduce std sum var"
     ),
-    "selection": (
-        "argsort around clip cross diag diagflat fix nan_to_num round sort tril triu where"
-    ),
+    "selection": ("argsort around clip diag diagflat fix nan_to_num round sort tril triu where"),
     "shape": (
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
         "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
@@ -58,9 +51,15 @@ PRELUDE_OF: dict[str, str] = {
         "scipy.signal._signaltools:correlate2d"
     ),
     "histograms": ("histogram histogram2d histogram_bin_edges histogramdd"),
+    "linalg": ("matrix_power matrix_rank multi_dot pinv svdvals tensorinv tensorsolve"),
     "masked": (
         "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
         "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
+    ),
+    "norms": ("cond matrix_norm norm vector_norm"),
+    "polynomials": ("poly polyadd polyder polydiv polyint polysub polyval"),
+    "products": (
+        "cross diagonal inner kron matmul matrix_transpose outer tensordot trace vdot vecdot"
     ),
     "quantiles": ("nanpercentile nanquantile percentile quantile"),
     "searching": ("bincount digitize interp lexsort searchsorted"),
@@ -72,6 +71,7 @@ PRELUDE_OF: dict[str, str] = {
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean "
         "nanmin nanprod nanstd nansum nanvar ptp"
     ),
+    "transforms": ("fft2 fftn hfft ifft2 ifftn ihfft irfft2 irfftn rfft2 rfftn"),
     "windows": ("bartlett blackman hamming hanning kaiser"),
 }
 

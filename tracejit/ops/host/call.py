@@ -105,7 +105,10 @@ def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 #: Functions that raise for no values of arrays whose types they take; the last is called for the
 #: derivative of what is computed, and has raised, beside it.
-_NEVER_RAISE = ("numpy:searchsorted", "numpy:unique", "numpy.linalg._linalg:pinv")
+_NEVER_RAISE = (
+    *("numpy:searchsorted", "numpy:unique"),
+    "tracejit.ops.host.derivatives.matrices:pseudo_inverse",
+)
 
 
 @register

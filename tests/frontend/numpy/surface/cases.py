@@ -70,6 +70,7 @@ TYPED: dict[str, Callable[[], np.ndarray]] = {
 }
 #: Calls that end the process in NumPy itself, or give what was in memory before.
 CRASHES = {
+    ("np.fft.hfft(v, n)", "empty"),
     ("np.cumsum(a, axis=0, out=b)", "zero_d"),
     ("np.cumulative_sum(a, axis=0, out=b)", "zero_d"),
     ("np.nancumsum(a, axis=0, out=b)", "zero_d"),

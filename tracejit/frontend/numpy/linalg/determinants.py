@@ -1,8 +1,7 @@
-"""Determinants and powers of matrices on tracers."""
+"""Determinants on tracers."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,12 @@ from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.linalg.products import (
     in_stack_order,
     inexact,
-    inv,
-    matrix_product,
     square,
 )
-from tracejit.frontend.numpy.memory_orders import copy_of
-from tracejit.frontend.numpy.ranges import eye
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_scalar, where
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.types import dtype_name
 
 __all__: list[str] = []
@@ -98,31 +93,3 @@ def det(a: Any) -> Any:
     same: Any = as_scalar(asarray(wrap(trace, trace.emit("determinant", (x.value(),)))))
     out = _narrow(wrap(trace, trace.emit("derived_as", (product.value(), same.value()))), dtype)
     return in_stack_order(out, x) if out.ndim else out
-
-
-@handles(np.linalg.matrix_power)
-def matrix_power(a: Any, n: Any) -> Any:
-    """A square matrix multiplied with itself, by repeated squaring."""
-    x = square(asarray(a), "matrix_power")
-    if isinstance(n, Tracer):
-        raise TraceError("TJ001", "the exponent of np.linalg.matrix_power", user_line())
-    power = operator.index(n)
-    if power == 0:
-        out = copy_of(x)
-        out[...] = eye(x.shape[-1], dtype=x.dtype)
-        return out
-    if power < 0:
-        x = asarray(inv(x))
-        power = -power
-    if power == 1:
-        return x
-    if power == 3:
-        return matrix_product(matrix_product(x, x), x)
-    result, square_ = None, x
-    while True:
-        power, bit = divmod(power, 2)
-        if bit:
-            result = square_ if result is None else matrix_product(result, square_)
-        if not power:
-            return result
-        square_ = matrix_product(square_, square_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from tracejit.frontend.numpy.creation import iota
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
-from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, reversed_axes, swapaxes
+from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
 from tracejit.frontend.tracing.symint import as_dim
@@ -122,7 +121,7 @@ def _common(*xs: Any) -> list[TracedArray]:
     return [astype(x, dtype) for x in arrays]
 
 
-@handles(np.matmul, np.linalg.matmul)
+@handles(np.matmul)
 def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
     """The matrix product; scalars where both are vectors."""
     only("np.matmul", **kwargs)
@@ -148,7 +147,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return scalar(scaled)
     if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
         return scalar(matrix_product(x, y, "dot"))
-    return _contract(x, y, [x.ndim - 1], [y.ndim - 2])
+    return _contract(x, y)
 
 
 def _multiple(x: TracedArray, y: TracedArray) -> Any:
@@ -190,53 +189,14 @@ def _same_inner(x: TracedArray, y: TracedArray, i: int, j: int) -> None:
         raise ValueError(f"shapes {x.type.shape} and {y.type.shape} not aligned: {m} != {n}")
 
 
-def _contract(
-    x: TracedArray, y: TracedArray, i: Sequence[int], j: Sequence[int], by_dot: bool = False
-) -> TracedArray:
-    """The product summed over the axes `i` of `x` and `j` of `y`; the others of both remain.
-
-    NumPy's is that of two matrices, or with `by_dot` what np.dot makes of these.
-    """
-    left = [k for k in range(x.ndim) if k not in i]
-    right = [k for k in range(y.ndim) if k not in j]
-    rows = tuple(x.type.shape[k] for k in left)
-    inner = tuple(x.type.shape[k] for k in i)
-    columns = tuple(y.type.shape[k] for k in right)
-    alone = not left and not right and not (by_dot and all(map(here().env.is_one, inner)))
-    if alone and x.dtype.kind in "fc" and x.dtype.char != "e":
-        # A kernel reads them where they lie.
-        both = elementwise(np.multiply, (permuted(x, i), fit_dims(permuted(y, j), inner)))
-        return asarray(from_zero(np.sum(both)))
-    a = reshaped(permuted(x, (*left, *i)), (prod(rows), prod(inner)))
-    y = permuted(y, (*j, *right))
-    b = reshaped(fit_dims(y, (*inner, *columns)), (prod(inner), prod(columns)))
-    scaled = _scaled(a, b) if by_dot else None
-    product = matrix_product(a, b) if scaled is None else scaled
+def _contract(x: TracedArray, y: TracedArray) -> TracedArray:
+    """The product summed over the last axis of `x` and the last but one of `y`."""
+    *rows, inner = x.type.shape
+    columns = (*y.type.shape[:-2], y.type.shape[-1])
+    y = permuted(y, (y.ndim - 2, *range(y.ndim - 2), y.ndim - 1))
+    a, b = reshaped(x, (prod(rows), inner)), fit_dims(y, (inner, *columns))
+    product = matrix_product(a, reshaped(b, (inner, prod(columns))))
     return reshaped(product, (*rows, *columns))
-
-
-@handles(np.inner)
-def inner(a: Any, b: Any, /) -> Any:
-    """Products summed over the last axes."""
-    x, y = _common(a, b)
-    if not x.ndim or not y.ndim:
-        return _multiple(x, y)
-    _same_inner(x, y, x.ndim - 1, y.ndim - 1)
-    if y.ndim == 1:
-        return dot(x, y)
-    if (scaled := _scaled(x, reversed_axes(y))) is not None:
-        return scaled
-    return _contract(x, y, [x.ndim - 1], [y.ndim - 1])
-
-
-@handles(np.vdot)
-def vdot(a: Any, b: Any, /) -> Any:
-    """The product of all elements of conj(a) and b, summed."""
-    arrays = (asarray(v) for v in (a, b))
-    x, y = _common(*(v if v.ndim == 1 else ravel(v) for v in arrays))
-    if not here().env.expect(x.type.shape[0], "==", y.type.shape[0]):
-        raise ValueError("cannot reshape array of one size into another")
-    return _sum_of_conjugated(x, y) if x.dtype.kind == "c" else scalar(matrix_product(x, y))
 
 
 def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
@@ -244,59 +204,6 @@ def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
     left = elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
     products = elementwise(np.multiply, (left, y))
     return from_zero(np.sum(products, axis=-1))
-
-
-@handles(np.linalg.outer)
-def linalg_outer(x1: Any, x2: Any, /) -> Any:
-    """All products of an element of one vector and one of another."""
-    x, y = asarray(x1), asarray(x2)
-    if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"Input arrays must be one-dimensional, but they are {x.ndim=}, {y.ndim=}")
-    return outer(x, y)
-
-
-@handles(np.outer)
-@accepts_out("np.outer", "same_kind")
-def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """All products of an element of `a` and one of `b`."""
-    x, y = ravel(a), ravel(b)
-    return elementwise(np.multiply, (x[:, None], y[None, :]))
-
-
-@handles(np.tensordot, np.linalg.tensordot)
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """Products summed over pairs of axes."""
-    x, y = _common(a, b)
-    if isinstance(axes, (tuple, list)):
-        i, j = axes
-        i = list(i) if isinstance(i, (tuple, list)) else [i]
-        j = list(j) if isinstance(j, (tuple, list)) else [j]
-    else:
-        i, j = list(range(-axes, 0)), list(range(axes))
-    i = [k + x.ndim if k < 0 else k for k in i]
-    j = [k + y.ndim if k < 0 else k for k in j]
-    if len(i) != len(j) or any(k >= x.ndim for k in i) or any(k >= y.ndim for k in j):
-        raise ValueError("shape-mismatch for sum")
-    env = here().env
-    for p, q in zip(i, j, strict=True):
-        if not env.expect(x.type.shape[p], "==", y.type.shape[q]):
-            raise ValueError("shape-mismatch for sum")
-    return _contract(x, y, i, j, by_dot=True)
-
-
-@handles(np.kron)
-def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product."""
-    x, y = asarray(a), asarray(b)
-    ndim = max(x.ndim, y.ndim)
-    if not ndim:
-        return scalar(elementwise(np.multiply, (x, y)))
-    xs = (1,) * (ndim - x.ndim) + x.type.shape
-    ys = (1,) * (ndim - y.ndim) + y.type.shape
-    left = reshaped(x, tuple(d for n in xs for d in (n, 1)))
-    right = reshaped(y, tuple(d for n in ys for d in (1, n)))
-    both = asarray(elementwise(np.multiply, (left, right)))
-    return reshaped(both, tuple(p * q for p, q in zip(xs, ys, strict=True)))
 
 
 def square(x: TracedArray, name: str) -> TracedArray:
@@ -369,13 +276,7 @@ def cholesky(a: Any, /, *, upper: Any = False) -> Any:
     return in_stack_order(_in_double("cholesky", x, upper=bool(upper)), x)
 
 
-@handles(np.linalg.matrix_transpose)
-def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes swapped."""
-    return swapaxes(x, -1, -2)
-
-
-@handles(np.vecdot, np.linalg.vecdot)
+@handles(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     """conj(x1) times x2, summed over the last axes."""
     only("np.vecdot", **kwargs)
@@ -395,24 +296,42 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     return in_stack_order(out, x, y, own=1) if rows else scalar(out)
 
 
+def _operands(name: str, x1: Any, x2: Any, least: tuple[int, int]) -> list[TracedArray]:
+    """Both as arrays of one dtype. Raises ValueError where one has too few axes."""
+    arrays = [asarray(x1), asarray(x2)]
+    for k, (x, n) in enumerate(zip(arrays, least, strict=True)):
+        if x.ndim < n:
+            raise ValueError(f"{name}: Input operand {k} does not have enough dimensions")
+    dtype = np.result_type(*(x.dtype for x in arrays))
+    return [astype(x, dtype) for x in arrays]
+
+
+def matvec(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+    """Matrices times vectors, both in stacks."""
+    only("np.matvec", **kwargs)
+    a, v = _operands("matvec", x1, x2, (2, 1))
+    if v.ndim == 1:
+        return matrix_product(a, v, "matvec")
+    return matrix_product(a, v[..., None], "matvec")[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+    """The conjugates of vectors times matrices, both in stacks."""
+    only("np.vecmat", **kwargs)
+    v, a = _operands("vecmat", x1, x2, (1, 2))
+    if v.dtype.kind == "c":
+        v = asarray(elementwise(np.conjugate, (v,)))
+    return matrix_product(v[..., None, :], a, "vecmat")[..., 0, :]
+
+
+if hasattr(np, "matvec"):
+    handles(np.matvec)(matvec)
+    handles(np.vecmat)(vecmat)
+
+
 def _axis_last(axis: Any, ndim: int) -> tuple[int, ...]:
     k = normalize_axis_index(axis, ndim)
     return (*(j for j in range(ndim) if j != k), k)
-
-
-@handles(np.linalg.trace)
-def linalg_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
-    """The sums along the diagonals of the last two axes."""
-    return trace(x, offset, -2, -1, dtype)
-
-
-@handles(np.trace)
-@accepts_out("np.trace")
-def trace(
-    a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
-) -> Any:
-    """The sum along a diagonal."""
-    return np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @handles(np.diagonal)
@@ -443,9 +362,3 @@ def diagonal_view(a: Any, offset: Any, axis1: Any, axis2: Any, writeable: bool) 
     corner = as_dim(first), as_dim(second)
     picked = x.view("gather", *places, writeable=writeable, corner=corner)
     return permuted(picked, (*range(1, picked.ndim), 0))
-
-
-@handles(np.linalg.diagonal)
-def linalg_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
-    """The elements along a diagonal of the last two axes."""
-    return diagonal(x, offset, -2, -1)

@@ -162,10 +162,15 @@ def _paths(names: str, *modules: str) -> list[str]:
     return [f"{module}:{name}" for module in modules for name in names.split()]
 
 
-_BOTH = "numpy.fft", "scipy.fft._basic"
-rule(_paths("fft ifft fft2 ifft2 fftn ifftn", *_BOTH), "a", "x", jvp=_again, vjp=_complex_vjp)
-rule(_paths("rfft rfft2 rfftn ihfft", *_BOTH), "a", "x", jvp=_again, vjp=_real_vjp)
-rule(_paths("irfft irfft2 irfftn hfft", *_BOTH), "a", "x", jvp=_again, vjp=_half_vjp)
+def _rules(one: str, others: str, vjp: Any) -> None:
+    """The rules of transforms; NumPy's others are traced as transforms along one axis."""
+    paths = [*_paths(one, "numpy.fft"), *_paths(f"{one} {others}", "scipy.fft._basic")]
+    rule(paths, "a", "x", jvp=_again, vjp=vjp)
+
+
+_rules("fft ifft", "fft2 ifft2 fftn ifftn", _complex_vjp)
+_rules("rfft", "rfft2 rfftn ihfft", _real_vjp)
+_rules("irfft", "irfft2 irfftn hfft", _half_vjp)
 rule(
     _paths("fftshift ifftshift", "numpy.fft", "scipy.fft._helper"),
     "x",

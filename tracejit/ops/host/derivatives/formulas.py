@@ -1,7 +1,7 @@
 """Derivatives of host calls that equal a formula over ops: those of the formula's own nodes.
 
-    @formula(["numpy:polyder"], "p")
-    def _polyder(at): return [c.mul(slice_of(c, at.x("p"), ..), powers)]
+    @formula(["scipy.linalg._basic:inv"], "a")
+    def _inv(at): return [at.c.op("inv", at.x("a"))]
 
 A formula records the results of the call, given its operands, as other nodes do; the call's
 tangents are pushed through those nodes, and its cotangents pulled back. The values of the call stay

@@ -1,9 +1,8 @@
-"""Derivatives of what NumPy makes of decompositions, and of chains of products.
+"""Derivatives of pseudo-inverses and of eigenvectors.
 
-The pseudo-inverse after G. Golub and V. Pereyra (1973), at constant rank. Of equal largest, or
-least, singular values the 2-norms take the derivative of one. Eigenvectors of general matrices
-have their length held at one; their phase is free, and only functions that do not depend on it
-have right derivatives.
+The pseudo-inverse after G. Golub and V. Pereyra (1973), at constant rank. Eigenvectors of general
+matrices have their length held at one; their phase is free, and only functions that do not depend
+on it have right derivatives.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.terms import Term, terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
@@ -27,10 +25,9 @@ from tracejit.ops.host.derivatives.registry import (
     host,
     matched,
     rule,
-    sum_of,
 )
 from tracejit.ops.host.registered import registered
-from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal, product
+from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal
 from tracejit.ops.rules.shape import slice_of
 
 __all__ = ["eigenvectors", "pinv_tangent"]
@@ -46,52 +43,32 @@ def pinv_tangent(a: Term, p: Term, t: Term) -> Term:
     return right - right @ a @ p + (left - p @ a @ left) - p @ t @ p
 
 
+@registered
+def pseudo_inverse(a: np.ndarray[Any, Any], rcond: float) -> np.ndarray[Any, Any]:
+    """The pseudo-inverse, for the derivative of one that is computed, and has raised, beside it."""
+    return np.linalg.pinv(a, rcond)
+
+
 def _pinv_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     at.only(hermitian=False, return_rank=False)
     return (pinv_tangent(*terms(at, at.x("a"), at.call.y(), tangents["a"])).value,)
 
 
-# Norms -------------------------------------------------------------------------------------------
-
-
-def _matrix(at: HostAdaptor) -> tuple[list[int], int]:
-    """The axes with those of the matrices last, and the order: 2, -2 or 0 for a sum. Raises."""
-    ndim = len(shape_of(at.type("x")))
-    order = at.constant("p" if at.path.endswith("cond") else "ord")
-    axis = at.constant("axis")
-    if at.path.endswith("cond"):
-        order, axis = 2 if order is None else order, (-2, -1)
-    elif axis is None and ndim == 2:
-        axis = (0, 1)
-    known = order == "nuc" or order in (2, -2)
-    if not known or type(axis) is not tuple or len(axis) != 2:
-        raise at.underivable(f"of order {order!r} has no derivative rule")
-    row, column = (k % ndim for k in axis)
-    rest = [k for k in range(ndim) if k not in (row, column)]
-    return [*rest, row, column], 0 if order == "nuc" else int(order)
-
-
-def _at(c: DerivativeBuilder, v: Value, place: int) -> Value:
-    """The first (0) or last (-1) elements of the last axis, which is kept."""
-    shape = shape_of(v.type)
-    start = (*(0,) * (len(shape) - 1), 0 if place == 0 else shape[-1] - 1)
-    return slice_of(c, v, start, (*shape[:-1], 1))
+# Norms by singular values, which derivatives of SciPy's call -----------------------------------
 
 
 def _norm_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    c = at.c
-    order, which = _matrix(at)
-    x, t = (c.transpose(v, order) for v in (at.x("x"), tangents["x"]))
-    d, s = values_jvp(at, x, t)
-    if at.path.endswith("cond"):
-        first, last = (0, -1) if which == 2 else (-1, 0)
-        ratio = c.div(_at(c, s, first), _at(c, s, last))
-        out = c.sub(_at(c, d, first), c.mul(ratio, _at(c, d, last)))
-        out = c.div(out, _at(c, s, last))
-    elif which:
-        out = _at(c, d, 0 if which == 2 else -1)
-    else:
+    """Of equal largest, or least, singular values the derivative is that of one."""
+    c, order, axis = at.c, at.constant("ord"), at.constant("axis")
+    if order not in (2, -2, "nuc") or type(axis) is not tuple:
+        raise at.underivable(f"of order {order!r} has no derivative rule")
+    axes = [*(k for k in range(len(shape_of(at.type("x")))) if k not in axis), *axis]
+    d, _ = values_jvp(at, *(c.transpose(v, axes) for v in (at.x("x"), tangents["x"])))
+    *stack, count = shape_of(d.type)
+    if order == "nuc":
         out = columns(c, matrix_sum(c, d, 1))
+    else:
+        out = slice_of(c, d, (*(0 for _ in stack), 0 if order == 2 else count - 1), (*stack, 1))
     return (matched(c, out, at.call.outputs[0]),)
 
 
@@ -159,44 +136,13 @@ def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (dw,) if len(outs) == 1 else (dw, turned)
 
 
-# Chains of products ------------------------------------------------------------------------------
-
-
-def _chain(at: HostAdaptor) -> list[Value]:
-    """The factors as matrices: a first vector is a row, a last one a column."""
-    c, out = at.c, []
-    count = len(at.places)
-    for k in range(count):
-        v = at.x(f"arrays.{k}")
-        out.append(_as_matrix(c, v, k == 0))
-    return out
-
-
-def _as_matrix(c: DerivativeBuilder, v: Value, first: bool) -> Value:
-    shape = shape_of(v.type)
-    if len(shape) == 2:
-        return v
-    return c.reshape(v, (1, *shape) if first else (*shape, 1))
-
-
-def _multi_dot_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    c, factors = at.c, _chain(at)
-    parts = []
-    for name, t in tangents.items():
-        k = int(name.rpartition(".")[2])
-        parts.append(product(c, *factors[:k], _as_matrix(c, t, k == 0), *factors[k + 1 :]))
-    out = sum_of(c, *parts)
-    assert out is not None
-    return (matched(c, out, at.call.outputs[0]),)
-
-
 _MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
-rule([f"{_MATRIX}pinv", "numpy.linalg._linalg:pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp)
-rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp)
+_PINV = (f"{_MATRIX}pinv", f"{__name__}:pseudo_inverse", f"{_SCIPY}basic:pinv")
+rule(_PINV, "a", jvp=_pinv_jvp)
+rule([f"{_MATRIX}norm"], "x", jvp=_norm_jvp)
 rule(
     [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}decomp:") for name in ("eig", "eigvals")],
     "a",
     jvp=_eig_jvp,
 )
 rule([f"{__name__}:eigenvectors"], "a", "w", jvp=_eig_jvp)
-rule([f"{_MATRIX}multi_dot"], "arrays", jvp=_multi_dot_jvp)

@@ -8,7 +8,6 @@ import numpy as np
 
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
-from tracejit.ops.host.derivatives.fft import fitted
 from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
 from tracejit.ops.host.derivatives.registry import as_array, flat, host
 from tracejit.ops.rules.linalg import columns
@@ -51,65 +50,6 @@ def _vander(at: FormulaAdaptor) -> Sequence[Value]:
         raise at.underivable("of a size known at run time has no derivative rule")
     out = _powers(at, c.cast(at.x("x"), dtype_of(t)), count)
     return [out if at.constant("increasing", False) else flipped(c, out, 1)]
-
-
-@formula(["numpy:polyval"], "p", "x")
-def _polyval(at: FormulaAdaptor) -> Sequence[Value]:
-    """Horner's scheme."""
-    c, t = at.c, at.call.outputs[0]
-    p, x = at.x("p"), c.cast(at.x("x"), dtype_of(t))
-    if len(shape_of(p.type)) != 1:
-        raise at.underivable("of several polynomials has no derivative rule")
-    p = c.cast(p, dtype_of(t))
-    out = c.full(x.type, 0)
-    for k in range(_static(at, p)):
-        part = c.shaped(c.reshape(slice_of(c, p, (k,), (1,)), ()), x.type)
-        out = c.add(c.mul(out, x), part) if k else part
-    return [out]
-
-
-@formula(["numpy:polyadd", "numpy:polysub"], "a1", "a2")
-def _polyadd(at: FormulaAdaptor) -> Sequence[Value]:
-    """The shorter one has zeros for its highest powers."""
-    c, t = at.c, at.call.outputs[0]
-    (size,) = shape_of(t)
-    both = []
-    for name in ("a1", "a2"):
-        v = c.cast(flat(c, at.x(name)), dtype_of(t))
-        both.append(fitted(c, v, 0, size, size - shape_of(v.type)[0]))
-    return [(c.add if at.path.endswith("add") else c.sub)(*both)]
-
-
-@formula(["numpy:polyder"], "p")
-def _polyder(at: FormulaAdaptor) -> Sequence[Value]:
-    """Coefficients times powers, `m` times."""
-    c, p = at.c, _as_result(at, "p")
-    for _ in range(at.constant("m", 1)):
-        n = _static(at, p)
-        if n < 1:
-            break
-        powers = c.constant(np.arange(n - 1, 0, -1))
-        p = c.mul(slice_of(c, p, (0,), (n - 1,)), c.cast(powers, dtype_of(p.type)))
-    return [p]
-
-
-@formula(["numpy:polyint"], "p", "k")
-def _polyint(at: FormulaAdaptor) -> Sequence[Value]:
-    """Coefficients over powers, `m` times, each time with a constant of integration."""
-    c, p, m = at.c, _as_result(at, "p"), at.constant("m", 1)
-    constants = None
-    if at.given_as("k"):
-        constants = c.cast(flat(c, at.x("k")), dtype_of(p.type))
-        if _static(at, constants) == 1 < m:
-            constants = c.shaped(constants, ArrayType(dtype_of(p.type), (m,)))
-    for k in range(m):
-        n = _static(at, p)
-        powers = c.cast(c.constant(np.arange(n, 0, -1)), dtype_of(p.type))
-        last = c.full(ArrayType(dtype_of(p.type), (1,)), 0)
-        if constants is not None:
-            last = slice_of(c, constants, (k,), (1,))
-        p = c.op("concatenate", c.div(p, powers), last, axis=0)
-    return [p]
 
 
 @formula(["numpy:polymul"], "a1", "a2")

@@ -1,0 +1,121 @@
+"""Fourier transforms along several axes, and those of Hermitian data, by transforms along one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracejit.frontend.prelude.intrinsics import refuse
+
+__all__ = ["FUNCTIONS"]
+
+_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def lengths_and_axes(a: Any, s: Any, axes: Any, out: Any, halved: bool = False) -> Any:
+    """For each axis that is transformed its length, and the axis; of real ones the last is whole.
+
+    `halved`: the last axis holds half of the frequencies.
+    """
+    if axes is None and s is None:
+        axes = list(range(a.ndim))
+    if out is not None or type(axes) not in (tuple, list):
+        refuse("a Fourier transform with out=, or with axes that are no sequence")
+    for k in axes:
+        if not isinstance(k, (int, np.integer)) or not -a.ndim <= k < a.ndim:
+            refuse("a Fourier transform along none of the axes")
+    if s is None:
+        s = [a.shape[k] for k in axes]
+        if halved:
+            s[-1] = (a.shape[axes[-1]] - 1) * 2
+    elif not all(isinstance(n, (int, np.integer)) for n in s):
+        refuse("a Fourier transform of a length that is no int")
+    if len(s) != len(axes):
+        raise ValueError("Shape and axes have different lengths.")
+    return [(a.shape[k] if n == -1 else n, k) for n, k in zip(s, axes, strict=True)]
+
+
+def along(f: Any, a: Any, pairs: Any, norm: Any) -> Any:
+    """`a` transformed by `f` along each of some axes, to a length along each."""
+    for n, axis in pairs:
+        a = f(a, n, axis, norm)
+    return a
+
+
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """The transform along several axes, or all."""
+    a = np.asarray(a)
+    return along(np.fft.fft, a, lengths_and_axes(a, s, axes, out)[::-1], norm)
+
+
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """The inverse of `fftn`."""
+    a = np.asarray(a)
+    return along(np.fft.ifft, a, lengths_and_axes(a, s, axes, out)[::-1], norm)
+
+
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """As `fftn` of real numbers: half of the last axis."""
+    a = np.asarray(a)
+    pairs = lengths_and_axes(a, s, axes, out)
+    return along(np.fft.fft, along(np.fft.rfft, a, [pairs[-1]], norm), pairs[-2::-1], norm)
+
+
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """The inverse of `rfftn`."""
+    a = np.asarray(a)
+    pairs = lengths_and_axes(a, s, axes, out, True)
+    return along(np.fft.irfft, along(np.fft.ifft, a, pairs[:-1], norm), [pairs[-1]], norm)
+
+
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
+    """The transform along two axes."""
+    return fftn(a, s, axes, norm, out)
+
+
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
+    """The inverse of `fft2`."""
+    return ifftn(a, s, axes, norm, out)
+
+
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
+    """As `fft2` of real numbers: half of the last axis."""
+    return rfftn(a, s, axes, norm, out)
+
+
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
+    """The inverse of `rfft2`."""
+    return irfftn(a, s, axes, norm, out)
+
+
+def swapped(norm: Any, out: Any) -> Any:
+    """The normalization of the other direction."""
+    if out is not None:
+        refuse("a Fourier transform with out=")
+    if norm not in _SWAPPED:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    return _SWAPPED[norm]
+
+
+def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """The real transform of half of Hermitian data."""
+    a = np.asarray(a)
+    if n is None:
+        n = (a.shape[axis] - 1) * 2
+    return np.fft.irfft(np.conjugate(a), n, axis, swapped(norm, out))
+
+
+def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """The inverse of `hfft`: half of it."""
+    a = np.asarray(a)
+    if n is None:
+        n = a.shape[axis]
+    return np.conjugate(np.fft.rfft(a, n, axis, swapped(norm, out)))
+
+
+#: Function of NumPy -> the one that is traced in its place.
+FUNCTIONS: dict[Any, Any] = {
+    getattr(np.fft, f.__name__): f
+    for f in (fft2, ifft2, fftn, ifftn, rfft2, irfft2, rfftn, irfftn, hfft, ihfft)
+}
