@@ -478,7 +478,7 @@ def _require_arrays(f: Any, *given: Any) -> None:
 
 
 def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The array that a pure function gives for plain arguments, if it is a small one."""
+    """What a pure function gives for plain arguments, if it is a small array or a tuple of such."""
 
     if not _is_hosted(f):
         return None
@@ -486,11 +486,13 @@ def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         warnings.simplefilter("ignore")
         try:
             found = f(*args, **kwargs)
-            dtype_name(found.dtype)
+            parts = found if type(found) is tuple else (found,)
+            small = all(type(dtype_name(x.dtype)) is str and x.size <= _SMALL for x in parts)
         except Exception:
             return None
-    own = type(found) is np.ndarray and found.flags.owndata
-    return found if own and found.size <= _SMALL else None
+    given = any(isinstance(x, np.ndarray) for x in (*args, *kwargs.values()))
+    own = all(type(x) is np.ndarray and (x.flags.owndata or not given) for x in parts)
+    return found if own and small else None
 
 
 @functools.cache

@@ -23,13 +23,12 @@ __all__ = ["FOLLOWED", "NAMES", "UNTRACED", "VERSIONS", "function_named", "untra
 #: The versions of NumPy whose source passes the tests, by how they begin.
 VERSIONS = ("2.2.", "2.3.", "2.4.", "2.5.")
 #: Functions whose source is not traced in some of them.
-UNTRACED = {"trim_zeros": ("2.2.", "2.3.")}  # A place of its slice is a size or None.
+UNTRACED: dict[str, tuple[str, ...]] = {}
 #: Their names in numpy.
 NAMES = tuple(
-    "apply_along_axis apply_over_axes asarray_chkfinite astype fft.fftfreq fft.fftshift "
-    "fft.ifftshift fft.rfftfreq insert iscomplex isfortran isneginf isposinf isreal nanmedian "
-    "nanpercentile nanquantile percentile piecewise quantile require resize sort_complex "
-    "trim_zeros vander".split()
+    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq insert "
+    "iscomplex isfortran isneginf isposinf isreal nanmedian nanpercentile nanquantile "
+    "percentile quantile require resize sort_complex vander".split()
 )
 
 

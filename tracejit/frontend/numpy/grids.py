@@ -12,7 +12,6 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import as_read, asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
-from tracejit.frontend.numpy.items.masks import columns
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
 from tracejit.frontend.numpy.ranges import arange, linspace
@@ -27,10 +26,9 @@ from tracejit.frontend.tracing.tracer import (
     Tracer,
     check_dtype,
     here,
-    number_of,
     user_line,
 )
-from tracejit.ir.dims import Dim, prod
+from tracejit.ir.dims import Dim
 
 __all__: list[str] = []
 
@@ -253,39 +251,6 @@ def diag_indices_from(arr: Any) -> Any:
     if any(not here().env.decide(d, "==", shape[0]) for d in shape):
         raise ValueError("All dimensions of input must be of equal length")
     return (iota(shape[0]),) * x.ndim
-
-
-@handles(np.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
-    """Flat indices as one index an axis; they are checked where they are used as such."""
-    if order != "C":
-        raise TraceError("TJ004", "np.unravel_index in another order", user_line())
-    dims = shape_dims(shape)
-    x = asarray(indices)
-    if x.dtype.kind not in "iu":
-        raise TypeError("only int indices permitted")
-    rest = reshaped(astype(x, np.dtype(np.int64)), (x.type.size,))
-    # A gather checks that all are in range, and counts none from the end.
-    _require_range(rest, prod(dims))
-    out: list[Any] = []
-    for d in reversed(dims):
-        size = number_of(here(), d)
-        out.append(elementwise(np.remainder, (rest, size)))
-        rest = asarray(elementwise(np.floor_divide, (rest, size)))
-    parts = [reshaped(asarray(v), x.type.shape) for v in reversed(out)]
-    return columns(parts) if x.ndim else tuple(p[()] for p in parts)
-
-
-def _require_range(x: TracedArray, size: Dim) -> None:
-    """Check that 0 <= x < size."""
-    trace = here()
-    limit = number_of(trace, size)
-    low = elementwise(np.greater_equal, (x, 0))
-    high = elementwise(np.less, (x, limit))
-    good = asarray(elementwise(np.bitwise_and, (low, high)))
-    whole = np.all(good)
-    scalar = trace.emit("py_scalar", (whole.value(),), kind="bool")  # type: ignore[attr-defined]
-    trace.emit_all("check", (scalar,), {})
 
 
 @handles(np.block)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import as_read, asarray, astype
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.items.keys import int64_of
@@ -324,26 +324,3 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         raise TraceError("TJ004", f"np.take with mode={mode!r}", user_line())
     picked = along(x, axis, key)
     return in_c_order(picked) if isinstance(picked, TracedArray) else picked
-
-
-@handles(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """Elements at indices along one axis, matched with the other axes."""
-    if isinstance(indices, (list, tuple)):
-        raise TraceError("TJ004", "np.take_along_axis at a list of indices", user_line())
-    x, index = as_read(arr), asarray(indices)
-    if index.dtype.kind not in "iu":
-        raise IndexError("`indices` must be an integer array")
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalize_axis_index(axis, x.ndim)
-    if x.ndim != index.ndim:
-        raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    keys: list[Any] = []
-    for k, n in enumerate(x.type.shape):
-        if k == axis:
-            keys.append(index)
-        else:
-            shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
-            keys.append(reshaped(iota(n), shape))
-    return x[tuple(keys)]

@@ -21,7 +21,7 @@ from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.items import Items
-from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.tracing.layout import is_view_after_reshape
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -33,7 +33,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
-from tracejit.ir.dims import Dim, floordiv, prod
+from tracejit.ir.dims import Dim
 from tracejit.ir.types import dtype_of
 
 __all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
@@ -196,54 +196,6 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     number = elementwise(np.subtract, (np.cumsum(reshaped(m, (x.type.size,))), 1))
     picked = v[elementwise(np.remainder, (number, v.shape[0]))]
     store_masked(x, reshaped(picked, x.type.shape), m, "no", "np.place")
-
-
-@handles(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
-    """Store along the main diagonal; with `wrap` that of a tall matrix starts again."""
-    if a.ndim < 2:
-        raise ValueError("array must be at least 2-d")
-    x = _target(a, "np.fill_diagonal")
-    env, shape = here().env, x.type.shape
-    if x.ndim > 2 and any(not env.decide(d, "==", shape[0]) for d in shape):
-        raise ValueError("All dimensions of input must be of equal length")
-    v = _values(val, x.dtype)
-    if env.decide(prod(shape), "==", 0):
-        return
-    if x.ndim == 2 and wrap:
-        rows, columns = shape
-        count = floordiv(rows * columns + columns, columns + 1)
-        position = elementwise(np.multiply, (iota(count), unwrap(columns + 1, env)))
-        places: Any = np.divmod(position, unwrap(columns, env))
-    else:
-        count = env.minimum(shape[0], shape[1]) if x.ndim == 2 else shape[0]
-        places = (iota(count),) * x.ndim
-    x[places] = _repeated(v, count)
-
-
-@handles(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    """Store at indices along one axis, matched with the other axes."""
-    if isinstance(indices, (list, tuple)):
-        raise TraceError("TJ004", "np.put_along_axis at a list of indices", user_line())
-    x, index = _target(arr, "np.put_along_axis"), asarray(indices)
-    if index.dtype.kind not in "iu":
-        raise IndexError("`indices` must be an integer array")
-    if axis is None:
-        if index.ndim != 1:
-            raise ValueError("when axis=None, `indices` must have a single dimension.")
-        if is_c_contiguous(x) is not True:
-            raise TraceError("TJ004", "np.put_along_axis with axis=None", user_line())
-        put(x, index, values)
-        return
-    axis = normalize_axis_index(axis, x.ndim)
-    if x.ndim != index.ndim:
-        raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    keys: list[Any] = []
-    for k, n in enumerate(x.type.shape):
-        shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
-        keys.append(index if k == axis else reshaped(iota(n), shape))
-    x[tuple(keys)] = values
 
 
 def sort_in_place(

@@ -59,6 +59,10 @@ def difference(a: Any, b: Any) -> Any:
 
 def bins_of(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     """The edges of bins; where all are equally wide, also the ends and how many there are."""
+    if np.ndim(bins) == 0 and (
+        a.dtype.kind == "c" or weights is not None and weights.dtype.kind == "c"
+    ):
+        refuse("np.histogram of complex numbers")
     if type(bins) is str:
         if weights is not None:
             raise TypeError(
@@ -82,8 +86,6 @@ def bins_of(a: Any, bins: Any, range: Any, weights: Any) -> Any:
         if count < 1:
             raise ValueError("`bins` must be positive, when an integer")
         first, last = outer_edges(a, range)
-    if a.dtype.kind == "c" or weights is not None and weights.dtype.kind == "c":
-        refuse("np.histogram of complex numbers")
     dtype = np.result_type(first, last, a)
     if dtype.kind in "iu":
         dtype = np.result_type(dtype, float)

@@ -12,9 +12,9 @@ HANDLERS_OF: dict[str, str] = {
     "edits": ("delete insert"),
     "grids": (
         "block diag_indices diag_indices_from ix_ tril_indices tril_indices_from triu_indices "
-        "triu_indices_from unravel_index"
+        "triu_indices_from"
     ),
-    "items.masks": ("argwhere compress extract flatnonzero nonzero select"),
+    "items.masks": ("nonzero"),
     "join": ("append column_stack concatenate dstack hstack stack vstack"),
     "linalg.determinants": ("det slogdet"),
     "linalg.einsum": ("einsum"),
@@ -26,8 +26,7 @@ HANDLERS_OF: dict[str, str] = {
     ),
     "ranges": ("arange eye geomspace identity indices linspace logspace meshgrid tri"),
     "rearrange": (
-        "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take "
-        "take_along_axis tile vsplit"
+        "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take tile vsplit"
     ),
     "reductions": (
         "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod "
@@ -38,7 +37,7 @@ HANDLERS_OF: dict[str, str] = {
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
         "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
     ),
-    "stores": ("copyto fill_diagonal place put put_along_axis putmask"),
+    "stores": ("copyto place put putmask"),
     "windows": ("as_strided sliding_window_view"),
 }
 
@@ -57,6 +56,11 @@ PRELUDE_OF: dict[str, str] = {
         "ma.is_masked ma.max ma.mean ma.median ma.min ma.prod ma.ptp ma.std ma.sum ma.var"
     ),
     "norms": ("cond matrix_norm norm vector_norm"),
+    "picking": (
+        "apply_along_axis apply_over_axes argwhere compress extract fill_diagonal flatnonzero "
+        "piecewise put_along_axis ravel_multi_index select take_along_axis trim_zeros "
+        "unravel_index"
+    ),
     "polynomials": ("poly polyadd polyder polydiv polyint polysub polyval"),
     "products": (
         "cross diagonal inner kron matmul matrix_transpose outer tensordot trace vdot vecdot"
