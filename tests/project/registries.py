@@ -117,7 +117,7 @@ def numpy_index() -> str:
     handlers = [
         (numpy_name(f), handler.__module__)
         for f, handler in HANDLERS.items()
-        if handler.__module__.startswith(package)
+        if f.__module__ and handler.__module__.startswith(package)
     ]
     own = f"{prelude.__name__}."
     stands_for = [

@@ -21,10 +21,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import as_called
-from tracejit.frontend.interpreter import library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
-from tracejit.frontend.interpreter.library_parts import WITHIN
 from tracejit.frontend.numpy.derived import (
     added_at,
     derived_as,
@@ -58,10 +56,7 @@ __all__ = [
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
 #: Where such functions are defined.
-_SOURCES = (
-    os.path.join(os.path.dirname(np.__file__), ""),
-    library_parts.__file__,
-)
+_SOURCES = (os.path.join(os.path.dirname(np.__file__), ""),)
 
 
 def _python_function(f: Any) -> FunctionType | None:
@@ -118,7 +113,7 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
     function = _python_function(f)
     assert function is not None
     if interpreter.following:
-        return call_library(interpreter, WITHIN.get(function, function), args, kwargs)
+        return call_library(interpreter, function, args, kwargs)
     interpreter.following = True
     try:
         return call_library(interpreter, function, args, kwargs)

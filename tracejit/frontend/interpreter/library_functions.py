@@ -4,8 +4,8 @@ A function is in the table once its results are those of the direct call for all
 that the tests know (`tests/frontend/numpy/surface`), and the trace is not slower. Some are left out
 for what NumPy does in them:
 
-- `nanmedian` along an axis makes masked arrays;
-- `polymul` and `roots` compute with arrays whose sizes values decide;
+    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq insert require "
+    "resize vander".split()
 - `lstsq` gives residuals or none, as values decide.
 
 Those of `np.linalg` and `np.fft` are compiled, behind a few lines of Python: the loops are called
@@ -26,9 +26,8 @@ VERSIONS = ("2.2.", "2.3.", "2.4.", "2.5.")
 UNTRACED: dict[str, tuple[str, ...]] = {}
 #: Their names in numpy.
 NAMES = tuple(
-    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq insert "
-    "iscomplex isfortran isneginf isposinf isreal nanmedian nanpercentile nanquantile "
-    "percentile quantile require resize sort_complex vander".split()
+    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq insert require "
+    "resize vander".split()
 )
 
 

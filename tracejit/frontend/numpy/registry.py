@@ -128,7 +128,8 @@ def is_of_prelude(f: FunctionType) -> bool:
 
 def functions() -> list[Any]:
     """Returns the functions of NumPy that have a handler or are in the prelude."""
-    return [*HANDLERS, *(f for f in PRELUDE if type(f) is not str)]
+    handled = [f for f in HANDLERS if f.__module__]  # Methods of ufuncs are in no module.
+    return [*handled, *(f for f in PRELUDE if type(f) is not str)]
 
 
 def given_to(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import (
     along_axis,
     copy_of,
-    in_k_order,
     in_order_of,
     in_order_of_elements,
 )
@@ -195,13 +194,6 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return in_order_of(out, x) if isinstance(x, TracedArray) and x.ndim else out
 
 
-@handles(np.fix)
-@accepts_out("np.fix", repeated=True)
-def fix(x: Any, out: Any = None) -> Any:
-    """Values rounded towards zero."""
-    return elementwise(np.trunc, (as_operand(x),))
-
-
 def _triangle(lower: bool) -> Any:
     def run(m: Any, k: Any = 0) -> Any:
         x = asarray(m)
@@ -246,31 +238,6 @@ def _diagonal_matrix(x: TracedArray, k: Any) -> Any:
     zeros = filled((shift,), x.dtype.type(0), x.dtype)
     wide = x if not k else asarray(concatenate([x, zeros] if k < 0 else [zeros, x]))
     return where(on, wide[None, :], x.dtype.type(0))
-
-
-@handles(np.nan_to_num)
-def nan_to_num(
-    x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
-    """NaN and infinities replaced by finite numbers."""
-    if copy is not True:
-        raise TraceError("TJ004", "np.nan_to_num with copy=False", user_line())
-    v = asarray(x)
-    if v.dtype.kind == "c":
-        raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
-    if v.dtype.kind != "f":
-        return as_scalar(in_k_order(v))
-    if not is_number(nan):
-        raise TraceError("TJ004", f"np.nan_to_num with nan={nan!r}", user_line())
-    info = np.finfo(v.dtype)
-    high = info.max if posinf is None else posinf
-    low = info.min if neginf is None else neginf
-    infinite, negative = elementwise(np.isinf, (v,)), elementwise(np.signbit, (v,))
-    up = elementwise(np.bitwise_and, (infinite, elementwise(np.logical_not, (negative,))))
-    out = where(elementwise(np.isnan, (v,)), v.dtype.type(nan), v)
-    out = where(up, v.dtype.type(high), out)
-    down = elementwise(np.bitwise_and, (infinite, negative))
-    return as_scalar(in_k_order(asarray(where(down, v.dtype.type(low), out)), v))
 
 
 def check_kind(kind: Any, stable: Any) -> None:

@@ -54,8 +54,8 @@ def place_of(n: Any, q: Any, method: str) -> Any:
         return 0.5 * (np.floor(at) + np.ceil(at))
     if method == "linear":
         return at
-    rounded: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}
-    return rounded[method](at).astype(np.intp)
+    rounded: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}[method]
+    return rounded(at).astype(np.intp)
 
 
 def share_of(at: Any, low: Any, method: str) -> Any:
@@ -119,12 +119,18 @@ def of_numbers(x: Any, q: Any, method: str, weak: bool) -> Any:
 
 def first_axes(found: Any, q: Any) -> Any:
     """Quantiles with their own axes, which are the last, as the first."""
-    return np.moveaxis(found, range(found.ndim - q.ndim, found.ndim), range(q.ndim))[()]
+    return turned(found, found.ndim - q.ndim)[()]
 
 
-def of_weighted(x: Any, q: Any, weights: Any, skips: bool) -> Any:
-    """The quantiles of weighted elements along the first axis; without NaN if `skips`."""
-    order, like = np.argsort(x, axis=0), np.moveaxis(x, 0, -1)
+def turned(x: Any, n: Any) -> Any:
+    """An array whose first `n` axes are the last."""
+    return x.transpose((*range(n, x.ndim), *range(n)))
+
+
+def of_weighted(x: Any, k: Any, q: Any, weights: Any, skips: bool) -> Any:
+    """The quantiles of weighted elements along an axis; without NaN if `skips`."""
+    like, x, weights = np.moveaxis(x, k, -1), np.moveaxis(x, k, 0), np.moveaxis(weights, k, 0)
+    order = np.argsort(x, axis=0)
     w = np.take_along_axis(np.broadcast_to(weights, x.shape), order, axis=0)
     x = np.take_along_axis(x, order, axis=0)
     n: Any = x.shape[0]
@@ -153,19 +159,19 @@ def found_in(a: Any, q: Any, weak: bool, axis: Any, weights: Any, method: str, s
     """The quantiles along axes, on the first axes of the result; without NaN if `skips`."""
     x, k = on_one_axis(a, axis)
     if x.shape[k] == 0:
-        refuse("quantiles of no elements")
+        if x.dtype.kind != "f" or weights is not None:
+            refuse("quantiles of no elements")
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     if weights is not None:
-        w = np.moveaxis(on_one_axis(weights, axis)[0], k, 0)
         if skips and x.ndim > 1 and weights.shape != a.shape:
             refuse("quantiles with weights of an axis but for NaN")
-        return of_weighted(np.moveaxis(x, k, 0), q, w, skips)
+        return of_weighted(x, k, q, on_one_axis(weights, axis)[0], skips)
     if skips and a.dtype.kind == "f":
         return of_numbers(np.moveaxis(x, k, -1), q, method, weak)
     found = of_ordered(np.moveaxis(np.sort(x.copy(), axis=k), k, 0), q, method, weak)
     if not skips:
         return found
-    moved = np.moveaxis(found, range(q.ndim), range(np.ndim(found) - q.ndim, np.ndim(found)))
-    return first_axes(moved.copy(), q)
+    return first_axes(turned(found, q.ndim).copy(), q)
 
 
 def quantiles(

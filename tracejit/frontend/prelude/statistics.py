@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from tracejit.frontend.prelude.intrinsics import require, root_of_squares
+from tracejit.frontend.prelude.intrinsics import refuse, require, root_of_squares
 
 __all__ = ["FUNCTIONS"]
 
@@ -100,6 +100,8 @@ def cov(
             raise ValueError(f"{name} has more than 2 dimensions")
     if dtype is None:
         dtype = np.result_type(*parts, np.float64)
+    elif np.dtype(dtype).kind not in ("c" if np.result_type(*parts).kind == "c" else "fc"):
+        refuse("np.cov in a dtype of other numbers")
     x = np.array(parts[0], ndmin=2, dtype=dtype)
     if not rowvar and parts[0].ndim != 1:
         x = x.T
@@ -191,7 +193,7 @@ def on_one_axis(a: Any, axis: Any) -> tuple[Any, Any]:
     if len(axis) == 1:
         return a, axis[0]
     kept = [k for k in range(a.ndim) if k not in axis]
-    a = np.moveaxis(a, kept, range(len(kept)))
+    a = a.transpose((*kept, *sorted(axis)))
     return a.reshape((*a.shape[: len(kept)], -1)), len(kept)
 
 
@@ -346,6 +348,37 @@ def nanmean(
     return divided(np.sum(a, axis=axis, dtype=dtype, out=out, **options), count)
 
 
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: Any = False,
+    keepdims: Any = NOT_GIVEN,
+) -> Any:
+    """The mean of the one or two middle elements of all but NaN."""
+    a = np.asanyarray(a)
+    if a.size == 0:
+        return nanmean(a, axis, out=out, keepdims=keepdims)
+    x, k = on_one_axis(a, axis)
+    if a.dtype.kind not in "biuf" or x.ndim > 2:
+        refuse("np.nanmedian of complex numbers, or where several axes are left")
+    x = np.sort(np.moveaxis(x, k, -1), axis=-1)
+    n = np.sum(~np.isnan(x), axis=-1, keepdims=True)
+    pair = np.take_along_axis(x, np.concatenate(((n - 1) // 2, n // 2), axis=-1), axis=-1)
+    if x.ndim > 1 and x.shape[-1] < 600 and x.dtype.kind == "f":
+        found = np.sum(pair, axis=-1) / 2.0  # Of few elements NumPy adds the middle one twice.
+    else:
+        middle = pair[..., 0] + 0.0  # A sum begins with 0, which leaves no -0.
+        found = np.where(n[..., 0] % 2 == 1, middle, np.mean(pair, axis=-1))[()]
+    kept = kept_axes(a.ndim, axis) if keepdims is not NOT_GIVEN and keepdims else ()
+    if out is None:
+        return found[(..., *kept)] if kept else found
+    if not isinstance(out, np.ndarray):
+        refuse("np.nanmedian with such an out=")
+    out[(..., *[0 if d is None else d for d in kept])] = found
+    return out
+
+
 def nanvar(
     a: Any,
     axis: Any = None,
@@ -412,6 +445,6 @@ FUNCTIONS: dict[Any, Any] = {
     getattr(np, f.__name__): f
     for f in (
         *(average, corrcoef, cov, median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax),
-        *(nanmean, nanmin, nanprod, nanstd, nansum, nanvar, ptp),
+        *(nanmean, nanmedian, nanmin, nanprod, nanstd, nansum, nanvar, ptp),
     )
 }

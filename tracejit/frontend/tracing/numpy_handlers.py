@@ -20,19 +20,15 @@ HANDLERS_OF: dict[str, str] = {
     "linalg.einsum": ("einsum"),
     "linalg.products": ("cholesky diagonal dot inv matmul matvec solve vecdot vecmat"),
     "padding": ("pad"),
-    "queries": (
-        "allclose angle array_equal can_cast imag isclose iscomplexobj isrealobj isscalar "
-        "iterable ndim real real_if_close result_type shape size"
-    ),
+    "queries": ("can_cast imag isscalar iterable ndim real result_type shape size"),
     "ranges": ("arange eye geomspace identity indices linspace logspace meshgrid tri"),
     "rearrange": (
         "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take tile vsplit"
     ),
     "reductions": (
-        "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod "
-        "reduce std sum var"
+        "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod std sum var"
     ),
-    "selection": ("argsort around clip diag diagflat fix nan_to_num round sort tril triu where"),
+    "selection": ("argsort around clip diag diagflat round sort tril triu where"),
     "shape": (
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
         "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
@@ -66,6 +62,10 @@ PRELUDE_OF: dict[str, str] = {
         "cross diagonal inner kron matmul matrix_transpose outer tensordot trace vdot vecdot"
     ),
     "quantiles": ("nanpercentile nanquantile percentile quantile"),
+    "queries": (
+        "allclose angle array_equal array_equiv fix isclose iscomplex iscomplexobj isfortran "
+        "isneginf isposinf isreal isrealobj nan_to_num real_if_close sort_complex"
+    ),
     "searching": ("bincount digitize interp lexsort searchsorted"),
     "sets": (
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
@@ -73,7 +73,7 @@ PRELUDE_OF: dict[str, str] = {
     ),
     "statistics": (
         "average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean "
-        "nanmin nanprod nanstd nansum nanvar ptp"
+        "nanmedian nanmin nanprod nanstd nansum nanvar ptp"
     ),
     "transforms": ("fft2 fftn hfft ifft2 ifftn ihfft irfft2 irfftn rfft2 rfftn"),
     "windows": ("bartlett blackman hamming hanning kaiser"),

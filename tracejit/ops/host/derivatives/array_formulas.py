@@ -72,16 +72,6 @@ def _nan_quantile(at: FormulaAdaptor) -> Sequence[Value]:
     return [out]
 
 
-@formula(["numpy:sort_complex"], "a")
-def _sort_complex(at: FormulaAdaptor) -> Sequence[Value]:
-    """In the order of the real parts, equal ones in that of the imaginary parts."""
-    c = at.c
-    x = as_array(c, at.x("a"))
-    last = len(shape_of(x.type)) - 1
-    order = c.op("argsort", x, axis=last, stable=True)
-    return [taken(c, x, order, last)]
-
-
 # Sums of segments --------------------------------------------------------------------------------
 
 

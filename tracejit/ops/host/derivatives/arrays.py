@@ -137,11 +137,6 @@ def _running_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
 # Others ------------------------------------------------------------------------------------------
 
 
-def _same_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    (t,) = tangents.values()
-    return (at.c.cast(t, dtype_of(at.call.outputs[0])),)
-
-
 def _bincount_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     c, out = at.c, at.call.outputs[0]
     places = c.cast(at.x("x"), "i64")
@@ -160,25 +155,6 @@ def _sinc_slope(x: Term, y: Term) -> Term:
     far = where(near, 1, u)
     exact = (far.op("cos") - far.op("sin") / far) / far
     return +(math.pi * where(near, series * u, exact))
-
-
-def _extreme(at: HostAdaptor) -> tuple[Value, Value, list[int]]:
-    """Which elements are the extreme but for NaNs, how many there are, and the axes."""
-    c, x = at.c, at.x("a")
-    at.only(initial=np._NoValue, where=np._NoValue)
-    ndim = len(shape_of(x.type))
-    axis = at.constant("axis")
-    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    chosen = sorted(k % ndim for k in axes)
-    hit = c.compare("equal", x, c.keep_axes(as_array(c, at.call.y()), chosen, x.type))
-    return hit, c.cast(c.sum(c.cast(hit, "i64"), chosen), dtype_of(x.type)), chosen
-
-
-def _extreme_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    c = at.c
-    hit, count, axes = _extreme(at)
-    total = c.sum(c.where(hit, tangents["a"], 0), axes)
-    return (matched(c, c.div_no_nan(total, count), at.call.outputs[0]),)
 
 
 def _shares(at: HostAdaptor) -> tuple[Value, list[int], str]:
@@ -215,11 +191,9 @@ def _numpy(names: str) -> list[str]:
 
 rule(_numpy("partition"), "a", jvp=_partition_jvp)
 rule(_numpy("percentile quantile"), "a", jvp=_quantile_jvp)
-rule(_numpy("unwrap"), "p", jvp=_same_jvp)
 rule(_numpy("bincount"), "weights", jvp=_bincount_jvp)
 elementwise("numpy:sinc", _sinc_slope, takes_complex=True)
 rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp)
-rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp)
 rule(
     ["numpy:logaddexp.reduce", "scipy.special._logsumexp:logsumexp"],
     *("array", "a"),
