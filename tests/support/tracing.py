@@ -16,7 +16,8 @@ from tests.support.compare import assert_same
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
-from tracejit.frontend.numpy.registry import CREATORS, HANDLERS
+from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, PRELUDE, call_function
+from tracejit.frontend.prelude import intrinsics
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -26,12 +27,14 @@ from tracejit.frontend.tracing.tracer import (
     TracedScalar,
     Tracer,
     current_trace,
+    lift,
 )
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, Value
 from tracejit.ir.types import ArrayType
+from tracejit.originals import import_compiler
 
 MODES = ("static", "shared", "apart")
 
@@ -42,15 +45,18 @@ class _Numpy:
     def __getattr__(self, name: str) -> Any:
         f = getattr(np, name)
         try:
-            creates = f in HANDLERS and f in CREATORS
+            creates = f in HANDLERS and f in CREATORS or PRELUDE.get(f) in intrinsics.CREATORS
         except TypeError:
             creates = False
         if not creates:
             return f
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            handler = f if current_trace() is None else HANDLERS[f]
-            return handler(*args, **kwargs)
+            if current_trace() is None:
+                return f(*args, **kwargs)
+            if f in HANDLERS:
+                return HANDLERS[f](*args, **kwargs)
+            return call_function(f, args, kwargs)
 
         return call
 
@@ -201,7 +207,8 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
             return _Output(len(outputs) - 1, tree.storage.order if new else None)
         return tree
 
-    TraceInterpreter(Capture(trace, lambda x, _: x, None), "tests")
+    import_compiler()
+    TraceInterpreter(Capture(trace, lambda x, _: lift(x), None), "tests")
     with trace.active():
         tree = take(f(*tracers))
     return Traced(trace.builder.build(outputs), env, arguments, tree)

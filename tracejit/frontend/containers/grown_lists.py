@@ -25,6 +25,7 @@ from tracejit.frontend.control.growth import (
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
+from tracejit.frontend.numpy.join import stack
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.numpy.ufuncs import refuse
 from tracejit.frontend.tracing.checks import class_of, require_index, require_reverse
@@ -534,9 +535,7 @@ def array_of(x: list[Any]) -> TracedArray:
     if isinstance(form, Choice):
         return _of_kinds(held[0], held[1:])
     joint = np.result_type(*(column.dtype for column in held))
-    stacked = np.stack([astype(column, joint) for column in held], axis=1)
-    assert isinstance(stacked, TracedArray)
-    return stacked
+    return stack([astype(column, joint) for column in held], axis=1)
 
 
 def _of_kinds(tags: Any, columns: Sequence[Any]) -> TracedArray:

@@ -28,7 +28,9 @@ from tracejit.frontend.numpy.derived import (
     derived_as,
     elements_at,
     in_memory_order,
+    is_known,
     require,
+    specialised,
 )
 from tracejit.frontend.numpy.registry import PRELUDE, plain_options
 from tracejit.frontend.numpy.ufuncs import root_of_squares
@@ -192,9 +194,11 @@ INTRINSICS: dict[Any, Any] = {
     intrinsics.derived_as: derived_as,
     intrinsics.elements_at: elements_at,
     intrinsics.in_memory_order: in_memory_order,
+    intrinsics.is_known: is_known,
     intrinsics.refuse: _refuse,
     intrinsics.require: require,
     intrinsics.root_of_squares: root_of_squares,
+    intrinsics.specialised: specialised,
 }
 
 

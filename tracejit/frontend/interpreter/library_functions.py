@@ -25,10 +25,7 @@ VERSIONS = ("2.2.", "2.3.", "2.4.", "2.5.")
 #: Functions whose source is not traced in some of them.
 UNTRACED: dict[str, tuple[str, ...]] = {}
 #: Their names in numpy.
-NAMES = tuple(
-    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq insert require "
-    "resize vander".split()
-)
+NAMES = tuple("insert".split())
 
 
 def function_named(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,18 @@ from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.indexing import get_item
 from tracejit.frontend.numpy.shape import permuted, ravel
 from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.tracer import here, user_line, wrap
+from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.tracer import Tracer, here, user_line, wrap
 
-__all__ = ["added_at", "derived_as", "elements_at", "in_memory_order", "require"]
+__all__ = [
+    "added_at",
+    "derived_as",
+    "elements_at",
+    "in_memory_order",
+    "is_known",
+    "require",
+    "specialised",
+]
 
 
 def derived_as(value: Any, formula: Any) -> Any:
@@ -39,6 +49,17 @@ def added_at(x: Any, places: Any, values: Any) -> Any:
     operands = [v.value() for v in (x, fit_dims(values, places.type.shape), places)]
     (out,) = trace.emit_all("scatter_apply", operands, {"function": "add", "checked": False})
     return wrap(trace, out)
+
+
+def is_known(*numbers: Any) -> bool:
+    """Returns True for numbers that have values while tracing, sizes under guards."""
+    sizes = [x.dim for x in numbers if isinstance(x, SymInt)]
+    return not any(isinstance(x, Tracer) for x in numbers) and here().env.is_known(*sizes)
+
+
+def specialised(number: Any) -> Any:
+    """The value of a number. Raises TraceError for one that only a run gives."""
+    return operator.index(number) if isinstance(number, Tracer) else number
 
 
 def require(condition: Any) -> None:

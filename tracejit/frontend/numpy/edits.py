@@ -10,15 +10,14 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray
-from tracejit.frontend.numpy.creation import array, filled, iota
+from tracejit.frontend.numpy.creation import array, filled
 from tracejit.frontend.numpy.join import along, concatenate
 from tracejit.frontend.numpy.memory_orders import in_order_of
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import moveaxis, ravel
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, here, lift, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
 from tracejit.ir.dims import Dim
-from tracejit.ir.types import dtype_of
 
 __all__: list[str] = []
 
@@ -99,33 +98,3 @@ def _stored(x: TracedArray, values: Any, count: Dim, axis: int) -> TracedArray:
     block = filled((*shape[:axis], count, *shape[axis + 1 :]), 0, x.dtype)
     block[...] = values
     return block
-
-
-def _without(x: TracedArray, k: TracedScalar, axis: int) -> Any:
-    """The array without the element number `k`, known at run time; out of range it bails out."""
-    n = x.type.shape[axis]
-    # Reading it checks the index.
-    place = asarray(iota(n))[k]
-    left = asarray(iota(here().env.maximum(n - 1, 0)))
-    return in_order_of(asarray(along(x, axis, left + (left >= place))), x)
-
-
-@handles(np.delete)
-def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    """The array without one element or slice along an axis."""
-    x = asarray(arr)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalize_axis_index(axis, x.ndim)
-    n = x.shape[axis]
-    if isinstance(obj, SymInt) and not here().env.is_known(obj.dim):
-        obj = lift(obj)
-    if isinstance(obj, TracedScalar) and dtype_of(obj.type).kind in "iu":
-        return _without(x, obj, axis)
-    if not isinstance(obj, (int, np.integer, SymInt)) or isinstance(obj, bool):
-        raise TraceError("TJ004", "np.delete with anything but an integer", user_line())
-    if obj < -n or obj >= n:
-        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
-    k = obj + n if obj < 0 else obj
-    parts = [along(x, axis, slice(None, k)), along(x, axis, slice(k + 1, None))]
-    return in_order_of(asarray(concatenate(parts, axis)), x)

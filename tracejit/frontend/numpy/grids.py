@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import as_read, asarray, astype
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, placeholder
-from tracejit.frontend.numpy.join import concatenate
-from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
+from tracejit.frontend.numpy.join import concatenate, stack
+from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.ranges import arange, linspace
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
-from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
+from tracejit.frontend.numpy.shape import reshaped, reversed_axes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
@@ -135,8 +135,8 @@ def _mgrid(_: Any, key: Any) -> Any:
         return _alone(items[0])
     dtype = _common_dtype(items)
     grids = [astype(x, dtype) for x in _open(items, dtype)]
-    parts = [np.broadcast_to(g, _shape_of(grids)) for g in grids]
-    return in_c_order(asarray(np.stack(parts)))
+    parts = [asarray(np.broadcast_to(g, _shape_of(grids))) for g in grids]
+    return in_c_order(stack(parts, axis=0))
 
 
 def _shape_of(grids: list[TracedArray]) -> tuple[Any, ...]:
@@ -178,23 +178,6 @@ SUBSCRIPTS[type(np.r_)] = _joined("r_", columns=False)
 SUBSCRIPTS[type(np.c_)] = _joined("c_", columns=True)
 
 
-@handles(np.ix_, creates=True)
-def ix_(*args: Any) -> Any:
-    """Index vectors along axes of their own."""
-    out = []
-    for k, arg in enumerate(args):
-        x = asarray(arg)
-        if x.ndim != 1:
-            raise ValueError("Cross index must be 1 dimensional")
-        if x.dtype.kind == "b":
-            raise TraceError("TJ015", "np.ix_ of a boolean mask", user_line())
-        if not isinstance(arg, TracedArray) and here().env.decide(x.type.shape[0], "==", 0):
-            x = astype(x, np.dtype(np.intp))
-        n = x.type.shape[0]
-        out.append(reshaped(x, tuple(n if j == k else 1 for j in range(len(args)))))
-    return tuple(out)
-
-
 def _static(n: Any, what: str) -> int:
     if isinstance(n, Tracer):
         raise TraceError("TJ015", f"{what} of a traced size", user_line())
@@ -216,74 +199,3 @@ def _triangle(name: str) -> Any:
 
 for _name in ("tril_indices", "triu_indices"):
     handles(getattr(np, _name), creates=True)(_triangle(_name))
-
-
-def _triangle_from(name: str) -> Any:
-    def run(arr: Any, k: Any = 0) -> Any:
-        x = as_read(arr)
-        if x.ndim != 2:
-            raise ValueError("input array must be 2-d")
-        return getattr(np, name)(*(_static(d, f"np.{name}") for d in (x.shape[0], k, x.shape[1])))
-
-    return run
-
-
-for _name in ("tril_indices", "triu_indices"):
-    handles(getattr(np, f"{_name}_from"))(_triangle_from(_name))
-
-
-@handles(np.diag_indices, creates=True)
-def diag_indices(n: Any, ndim: Any = 2) -> Any:
-    """The indices of the main diagonal."""
-    (size,) = shape_dims(n)
-    if not here().env.decide(0, "<=", size):
-        raise TraceError("TJ004", "np.diag_indices of a negative size", user_line())
-    return (iota(size),) * int(ndim)
-
-
-@handles(np.diag_indices_from)
-def diag_indices_from(arr: Any) -> Any:
-    """The indices of the main diagonal of an array with equal sides."""
-    x = as_read(arr)
-    if x.ndim < 2:
-        raise ValueError("input array must be at least 2-d")
-    shape: tuple[Dim, ...] = x.type.shape
-    if any(not here().env.decide(d, "==", shape[0]) for d in shape):
-        raise ValueError("All dimensions of input must be of equal length")
-    return (iota(shape[0]),) * x.ndim
-
-
-@handles(np.block)
-def block(arrays: Any) -> Any:
-    """A matrix of blocks, given as a list of rows, or a row of blocks."""
-    if isinstance(arrays, TracedArray):
-        return in_c_order(arrays)
-    if not isinstance(arrays, list) or not arrays:
-        raise TraceError("TJ004", "np.block of anything but lists", user_line())
-    if any(isinstance(row, tuple) for row in arrays):
-        raise TraceError("TJ004", "np.block of a tuple", user_line())
-    nested = [isinstance(row, list) for row in arrays]
-    if not any(nested):
-        parts = [asarray(x) for x in arrays]
-        if any(not x.ndim for x in parts) or len({x.ndim for x in parts}) > 1:
-            raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
-        return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
-    if not all(nested) or any(isinstance(x, (list, tuple)) for row in arrays for x in row):
-        raise TraceError("TJ004", "np.block of lists in other than two levels", user_line())
-    rows = [[asarray(x) for x in row] for row in arrays]
-    if any(x.ndim != 2 for row in rows for x in row):
-        raise TraceError("TJ004", "np.block of anything but matrices", user_line())
-    joined = [asarray(concatenate(row, axis=-1)) for row in rows]
-    return _of_rows([x for row in rows for x in row], joined)
-
-
-def _of_rows(parts: Sequence[TracedArray], rows: Sequence[TracedArray]) -> TracedArray:
-    """Rows of blocks under each other, laid out as NumPy does: large ones in its own way."""
-    out = rows[0] if len(rows) == 1 else asarray(concatenate(rows, axis=-2))
-    size = out.type.size
-    if isinstance(size, int) and (1 + (len(rows) > 1)) * size <= 2 * 512 * 512:
-        return out
-    orders = {memory_order(x) if x.ndim > 1 else "C" for x in parts}
-    if len(orders) > 1 or None in orders or (orders == {"F"} and not isinstance(size, int)):
-        raise TraceError("TJ004", "np.block of arrays in several memory orders", user_line())
-    return in_fortran_order(out) if orders == {"F"} else in_c_order(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tracejit.frontend.numpy.creation import placeholder
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.numpy.shape import at_least, expand_dims, moveaxis, ravel, reversed_axes
+from tracejit.frontend.numpy.shape import expand_dims, moveaxis, ravel
 from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -122,66 +123,6 @@ def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:
     return fit_dims(x, tuple(a if k == axis else b for k, (a, b) in enumerate(pairs)))
 
 
-@handles(np.stack)
-def stack(
-    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
+def stack(parts: Sequence[TracedArray], axis: int) -> TracedArray:
     """Arrays of one shape joined along a new axis."""
-    if _is_many(arrays) and dtype is None:
-        axis = normalize_axis_index(axis, arrays.ndim)
-        return in_c_order(moveaxis(arrays, 0, axis)).copy()
-    parts = parts_of(arrays)
-    if not parts:
-        raise ValueError("need at least one array to stack")
-    first = parts[0]
-    env = here().env
-    for x in parts:
-        pairs = zip(x.type.shape, first.type.shape, strict=False)
-        if x.ndim != first.ndim or any(not env.expect(a, "==", b) for a, b in pairs):
-            raise ValueError("all input arrays must have the same shape")
-    axis = normalize_axis_index(axis, first.ndim + 1)
-    new = [expand_dims(x, axis) for x in parts]
-    return concatenate(new, axis=axis, out=out, dtype=dtype, casting=casting)
-
-
-@handles(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined along the first axis; vectors are rows."""
-    if _is_many(tup) and dtype is None:
-        return tup.copy() if tup.ndim == 2 else _joined_rows(tup, 0)
-    rows = [at_least(x, 2) for x in parts_of(tup)]
-    return concatenate(rows, axis=0, dtype=dtype, casting=casting)
-
-
-@handles(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined along the second axis; vectors along their own."""
-    if _is_many(tup) and dtype is None:
-        return _joined_rows(tup, 0 if tup.ndim == 2 else 1)
-    parts = [at_least(x, 1) for x in parts_of(tup)]
-    axis = 0 if parts and parts[0].ndim == 1 else 1
-    return concatenate(parts, axis=axis, dtype=dtype, casting=casting)
-
-
-@handles(np.dstack)
-def dstack(tup: Any) -> Any:
-    """Arrays joined along the third axis."""
-    return concatenate([at_least(x, 3) for x in parts_of(tup)], axis=2)
-
-
-@handles(np.column_stack)
-def column_stack(tup: Any) -> Any:
-    """Arrays joined as columns."""
-    if _is_many(tup):
-        return in_c_order(reversed_axes(tup)).copy() if tup.ndim == 2 else _joined_rows(tup, 1)
-    parts = parts_of(tup)
-    columns = [x if x.ndim >= 2 else reversed_axes(at_least(x, 2)) for x in parts]
-    return concatenate(columns, axis=1)
-
-
-@handles(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """`values` joined behind `arr`."""
-    if axis is None:
-        return concatenate((ravel(arr), ravel(values)), axis=0)
-    return concatenate((asarray(arr), asarray(values)), axis=axis)
+    return asarray(concatenate([expand_dims(x, axis) for x in parts], axis=axis))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.items.keys import int64_of
-from tracejit.frontend.numpy.memory_orders import in_c_order, in_order_of_elements
+from tracejit.frontend.numpy.memory_orders import in_order_of_elements
 from tracejit.frontend.numpy.registry import handles, only
-from tracejit.frontend.numpy.shape import shape_dims
 from tracejit.frontend.numpy.ufuncs import (
     apply,
     elementwise,
@@ -38,7 +36,7 @@ from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["lower_mask"]
+__all__ = ["eye"]
 
 
 @handles(np.arange, creates=True)
@@ -290,88 +288,7 @@ def geomspace(
     return astype(out, result)
 
 
-@handles(np.eye, creates=True)
-def eye(
-    N: Any,
-    M: Any = None,
-    k: Any = 0,
-    dtype: Any = float,
-    order: Any = "C",
-    *,
-    device: Any = None,
-    like: Any = None,
-) -> Any:
-    """Ones on one diagonal, zeros elsewhere."""
-    only("np.eye", device=device, like=like)
-    if order != "C":
-        raise TraceError("TJ004", f"np.eye with order={order!r}", user_line())
-    if isinstance(k, Tracer) and dtype_of(k.type).kind not in "iu":
-        raise TraceError("TJ004", "np.eye with a k= that is no integer", user_line())
-    k = k if isinstance(k, (SymInt, Tracer)) else operator.index(k)
-    (rows_size, columns_size) = shape_dims((N, N if M is None else M))
-    rows, columns = iota(rows_size), iota(columns_size)
-    if isinstance(k, SymInt) or k != 0:
-        rows = asarray(elementwise(np.add, (rows, k)))
-    same = elementwise(np.equal, (rows[:, None], columns))
-    return astype(same, np.dtype(dtype))
-
-
-@handles(np.identity, creates=True)
-def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The unit matrix."""
-    return eye(n, dtype=dtype, like=like)
-
-
-@handles(np.tri, creates=True)
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
-    """Ones on and below one diagonal, zeros elsewhere."""
-    only("np.tri", like=like)
-    n, m = (here().env.maximum(as_dim(x), 0) for x in (N, N if M is None else M))
-    return astype(lower_mask(n, m, k), np.dtype(dtype))
-
-
-def lower_mask(n: Dim, m: Dim, k: Any) -> TracedArray:
-    """Where the column is at most the row plus `k`."""
-    rows = elementwise(np.add, (iota(n), k))
-    return asarray(elementwise(np.greater_equal, (asarray(rows)[:, None], iota(m))))
-
-
-def _dims_list(dimensions: Any) -> list[Any]:
-    return [unwrap(d, here().env) for d in shape_dims(dimensions)]
-
-
-@handles(np.indices, creates=True)
-def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
-    """The coordinates of each element of an array of that shape."""
-    dims = shape_dims(dimensions)
-    if not dims and not sparse:
-        return filled((0,), 0, np.dtype(dtype))
-    grids = []
-    for k, n in enumerate(dims):
-        shape = tuple(n if j == k else 1 for j in range(len(dims)))
-        grids.append(np.reshape(iota(n, dtype), tuple(unwrap(d, here().env) for d in shape)))
-    if sparse:
-        return tuple(grids)
-    whole = _dims_list(dimensions)
-    return np.stack([np.broadcast_to(g, whole) for g in grids])
-
-
-#: What grids that are no copies come in: a list, or since NumPy 2.5 a tuple.
-_GRIDS: type[Any] = type(np.meshgrid(0, sparse=True, copy=False))
-
-
-@handles(np.meshgrid)
-def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
-    """Coordinate arrays from coordinate vectors."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
-    ndim = len(xi)
-    out: Any = []
-    for k, x in enumerate(xi):
-        place = 1 - k if indexing == "xy" and ndim > 1 and k < 2 else k
-        flat = asarray(x)
-        size = unwrap(flat.type.size, here().env)
-        shape = tuple(size if j == place else 1 for j in range(ndim))
-        out.append(np.reshape(flat, shape))
-    out = _GRIDS(out) if sparse else np.broadcast_arrays(*out)
-    return tuple(in_c_order(asarray(x)) for x in out) if copy else out
+def eye(n: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """The unit matrix of a size."""
+    place = iota(as_dim(n))
+    return astype(elementwise(np.equal, (place[:, None], place)), dtype)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
@@ -17,7 +16,7 @@ from tracejit.frontend.numpy.join import along, concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes, with_axes
+from tracejit.frontend.numpy.shape import ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -33,54 +32,6 @@ from tracejit.ir.dims import Dim, mod
 from tracejit.ir.types import dtype_of
 
 __all__: list[str] = []
-
-
-@handles(np.flip)
-def flip(m: Any, axis: Any = None) -> Any:
-    """The view with axes reversed."""
-    x = asarray(m)
-    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
-    return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
-
-
-@handles(np.fliplr)
-def fliplr(m: Any) -> Any:
-    """The view with the second axis reversed."""
-    x = asarray(m)
-    if x.ndim < 2:
-        raise ValueError("Input must be >= 2-d.")
-    return x[:, ::-1]
-
-
-@handles(np.flipud)
-def flipud(m: Any) -> Any:
-    """The view with the first axis reversed."""
-    x = asarray(m)
-    if x.ndim < 1:
-        raise ValueError("Input must be >= 1-d.")
-    return x[::-1, ...]
-
-
-@handles(np.rot90)
-def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
-    """The view rotated by `k` right angles in a plane."""
-    axes = tuple(axes)
-    if len(axes) != 2:
-        raise ValueError("len(axes) must be 2.")
-    x = asarray(m)
-    first, second = axes
-    if first == second or abs(first - second) == x.ndim:
-        raise ValueError("Axes must be different.")
-    if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise ValueError(f"Axes={axes} out of range for array of ndim={x.ndim}.")
-    turns = operator.index(k) % 4
-    if turns == 0:
-        return x[...]
-    if turns == 2:
-        return flip(flip(x, first), second)
-    if turns == 1:
-        return swapaxes(flip(x, second), first, second)
-    return flip(swapaxes(x, first, second), second)
 
 
 @handles(np.roll)
@@ -237,69 +188,6 @@ def _repeated_places(counts: TracedArray, n: Dim) -> TracedArray:
     starts = filled((total + 1,), 0, np.dtype(np.int64))
     accumulate_item(starts, asarray(np.cumsum(wide)), filled((n,), 1, np.dtype(np.int64)), "add")
     return asarray(np.cumsum(starts[: unwrap(total, trace.env)]))
-
-
-@handles(np.tile)
-def tile(A: Any, reps: Any) -> Any:
-    """The whole array several times along each axis."""
-    x = asarray(A)
-    times = tuple(as_dim(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,)))
-    ndim = max(x.ndim, len(times))
-    times = (1,) * (ndim - len(times)) + times
-    shape = (1,) * (ndim - x.ndim) + x.type.shape
-    if isinstance(A, TracedArray) and all(r == 1 for r in times):
-        return with_axes(in_k_order(x), shape)
-    if 0 in x.type.shape:
-        return reshaped(x, tuple(r * n for r, n in zip(times, shape, strict=True)))
-    apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
-    wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
-    whole = wrap(here(), as_array(apart, wide))
-    assert isinstance(whole, TracedArray)
-    sizes = tuple(r * n for r, n in zip(times, shape, strict=True))
-    return in_c_order(reshaped(whole, sizes, copy=True))
-
-
-@handles(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    """Views of consecutive parts, as equal as they can be, or cut at the given places."""
-    x = asarray(ary)
-    axis = normalize_axis_index(axis, x.ndim)
-    if isinstance(indices_or_sections, (list, tuple)):
-        cuts = [0, *indices_or_sections, x.shape[axis]]
-    elif isinstance(indices_or_sections, np.ndarray):
-        cuts = [0, *indices_or_sections.tolist(), x.shape[axis]]
-    else:
-        sections = operator.index(indices_or_sections)
-        if sections <= 0:
-            raise ValueError("number sections must be larger than 0.")
-        each, extras = x.shape[axis] // sections, int(x.shape[axis] % sections)
-        cuts = [each * k + min(k, extras) for k in range(sections + 1)]
-    return [along(x, axis, slice(a, b)) for a, b in zip(cuts, cuts[1:], strict=False)]
-
-
-@handles(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    """Views of consecutive parts of one size, or cut at the given places."""
-    x = asarray(ary)
-    if isinstance(indices_or_sections, (int, np.integer, SymInt)):
-        if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections != 0:
-            raise ValueError("array split does not result in an equal division")
-    return array_split(x, indices_or_sections, axis)
-
-
-def _split_along(name: str, least: int, axis: int) -> Any:
-    def run(ary: Any, indices_or_sections: Any) -> Any:
-        x = asarray(ary)
-        if x.ndim < least:
-            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
-        return split(x, indices_or_sections, 0 if x.ndim == 1 else axis)
-
-    return run
-
-
-handles(np.hsplit)(_split_along("hsplit", 1, 1))
-handles(np.vsplit)(_split_along("vsplit", 2, 0))
-handles(np.dsplit)(_split_along("dsplit", 3, 2))
 
 
 @handles(np.take)

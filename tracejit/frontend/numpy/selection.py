@@ -11,8 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand
-from tracejit.frontend.numpy.creation import filled, iota, placeholder
-from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.creation import placeholder
 from tracejit.frontend.numpy.memory_orders import (
     along_axis,
     copy_of,
@@ -20,12 +19,11 @@ from tracejit.frontend.numpy.memory_orders import (
     in_order_of_elements,
 )
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.ranges import lower_mask
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import ravel
 from tracejit.frontend.numpy.ufunc_loops import keeps_equal
 from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise
-from tracejit.frontend.tracing.symint import SymInt, as_dim
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -192,52 +190,6 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
     out = elementwise(back, (scaled, power))
     return in_order_of(out, x) if isinstance(x, TracedArray) and x.ndim else out
-
-
-def _triangle(lower: bool) -> Any:
-    def run(m: Any, k: Any = 0) -> Any:
-        x = asarray(m)
-        if x.ndim == 1:
-            x = asarray(np.broadcast_to(x, (x.shape[0], x.shape[0])))
-        if not x.ndim:
-            raise TypeError("tri() missing 1 required positional argument: 'N'")
-        rows, columns = x.type.shape[-2:]
-        mask = lower_mask(rows, columns, k if lower else k - 1)
-        zero = x.dtype.type(0)
-        return where(mask, x, zero) if lower else where(mask, zero, x)
-
-    return run
-
-
-handles(np.tril)(_triangle(lower=True))
-handles(np.triu)(_triangle(lower=False))
-
-
-@handles(np.diag)
-def diag(v: Any, k: Any = 0) -> Any:
-    """The diagonal of a matrix, or the matrix with that diagonal."""
-    x = asarray(v)
-    if x.ndim == 2:
-        return np.diagonal(x, k)
-    if x.ndim != 1:
-        raise ValueError("Input must be 1- or 2-d.")
-    return _diagonal_matrix(x, k)
-
-
-@handles(np.diagflat)
-def diagflat(v: Any, k: Any = 0) -> Any:
-    """The matrix with all elements on one diagonal."""
-    return _diagonal_matrix(ravel(v), k)
-
-
-def _diagonal_matrix(x: TracedArray, k: Any) -> Any:
-    shift = as_dim(k if k >= 0 else -k)
-    n = x.type.shape[0] + shift
-    rows, columns = iota(n), iota(n)
-    on = elementwise(np.equal, (elementwise(np.add, (rows, k))[:, None], columns))  # type: ignore[index]
-    zeros = filled((shift,), x.dtype.type(0), x.dtype)
-    wide = x if not k else asarray(concatenate([x, zeros] if k < 0 else [zeros, x]))
-    return where(on, wide[None, :], x.dtype.type(0))
 
 
 def check_kind(kind: Any, stable: Any) -> None:

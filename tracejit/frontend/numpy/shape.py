@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import as_read, asarray, fit_dims
+from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy.registry import handles
@@ -225,32 +225,6 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return permuted(x, order)
 
 
-@handles(np.rollaxis)
-def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
-    """One axis moved before another."""
-    x = as_read(a)
-    axis = normalize_axis_index(axis, x.ndim)
-    place = start + x.ndim if start < 0 else start
-    if not 0 <= place <= x.ndim:
-        raise np.exceptions.AxisError(f"'start' arg requires {-x.ndim} <= start < {x.ndim + 1}")
-    order = [k for k in range(x.ndim) if k != axis]
-    order.insert(place - 1 if axis < place else place, axis)
-    return permuted(x, order)
-
-
-def unstack(x: Any, /, *, axis: Any = 0) -> Any:
-    """The parts along an axis, as views without it."""
-    whole = as_read(x)
-    if not whole.ndim:
-        raise ValueError("Input array must be at least 1-d.")
-    moved = moveaxis(whole, axis, 0)
-    return tuple([moved[k] for k in range(here().env.concrete(moved.type.shape[0]))])
-
-
-if hasattr(np, "unstack"):
-    handles(np.unstack)(unstack)
-
-
 @handles(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     """New axes of size 1 at the given places of the result."""
@@ -292,28 +266,9 @@ def _without(x: TracedArray, axes: Sequence[int]) -> TracedArray:
 
 
 def at_least(x: Any, ndim: int) -> TracedArray:
-    """`x` with at least so many axes, as np.atleast_1d, _2d and _3d add them."""
+    """`x` with axes of size 1 in front, until there are so many axes."""
     array = asarray(x)
-    shape = array.type.shape
-    if array.ndim >= ndim:
-        return array
-    if ndim == 3 and array.ndim:
-        new = (1, shape[0], 1) if array.ndim == 1 else (*shape, 1)
-    else:
-        new = (*(1,) * (ndim - array.ndim), *shape)
-    return with_axes(array, new)
-
-
-def _at_least_handler(ndim: int) -> Any:
-    def run(*arys: Any) -> Any:
-        results = tuple(at_least(x, ndim) for x in arys)
-        return results[0] if len(results) == 1 else results
-
-    return run
-
-
-for _n, _f in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_3d)):
-    handles(_f)(_at_least_handler(_n))
+    return with_axes(array, (*(1,) * (ndim - array.ndim), *array.type.shape))
 
 
 @handles(np.broadcast_to)

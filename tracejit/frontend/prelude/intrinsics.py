@@ -22,9 +22,11 @@ __all__ = [
     "derived_as",
     "elements_at",
     "in_memory_order",
+    "is_known",
     "refuse",
     "require",
     "root_of_squares",
+    "specialised",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +60,16 @@ def require(condition: Any) -> None:
     """
     if not condition:
         raise Refused("a condition on elements")
+
+
+def is_known(*numbers: Any) -> bool:
+    """Returns False in a trace for numbers that only a run gives; True for all others."""
+    return True
+
+
+def specialised(number: Any) -> Any:
+    """`number`; an argument of a traced function becomes a constant of what is compiled."""
+    return number
 
 
 def derived_as(value: Any, formula: Any) -> Any:

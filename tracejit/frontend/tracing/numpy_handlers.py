@@ -9,29 +9,24 @@ HANDLERS_OF: dict[str, str] = {
         "array asanyarray asarray ascontiguousarray asfortranarray copy empty empty_like full "
         "full_like ones ones_like zeros zeros_like"
     ),
-    "edits": ("delete insert"),
-    "grids": (
-        "block diag_indices diag_indices_from ix_ tril_indices tril_indices_from triu_indices "
-        "triu_indices_from"
-    ),
+    "edits": ("insert"),
+    "grids": ("tril_indices triu_indices"),
     "items.masks": ("nonzero"),
-    "join": ("append column_stack concatenate dstack hstack stack vstack"),
+    "join": ("concatenate"),
     "linalg.determinants": ("det slogdet"),
     "linalg.einsum": ("einsum"),
     "linalg.products": ("cholesky diagonal dot inv matmul matvec solve vecdot vecmat"),
     "padding": ("pad"),
     "queries": ("can_cast imag isscalar iterable ndim real result_type shape size"),
-    "ranges": ("arange eye geomspace identity indices linspace logspace meshgrid tri"),
-    "rearrange": (
-        "array_split dsplit flip fliplr flipud hsplit repeat roll rot90 split take tile vsplit"
-    ),
+    "ranges": ("arange geomspace linspace logspace"),
+    "rearrange": ("repeat roll take"),
     "reductions": (
         "all amax amin any argmax argmin count_nonzero cumprod cumsum max mean min prod std sum var"
     ),
-    "selection": ("argsort around clip diag diagflat round sort tril triu where"),
+    "selection": ("argsort around clip round sort where"),
     "shape": (
-        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims "
-        "matrix_transpose moveaxis ravel reshape rollaxis squeeze swapaxes transpose unstack"
+        "broadcast_arrays broadcast_to expand_dims matrix_transpose moveaxis ravel reshape "
+        "squeeze swapaxes transpose"
     ),
     "stores": ("copyto place put putmask"),
     "windows": ("as_strided sliding_window_view"),
@@ -40,12 +35,20 @@ HANDLERS_OF: dict[str, str] = {
 #: Module of `tracejit.frontend.prelude` -> the functions that it stands for.
 PRELUDE_OF: dict[str, str] = {
     "calculus": ("cumulative_prod cumulative_sum diff ediff1d trapezoid unwrap"),
+    "edits": ("asarray_chkfinite astype delete require resize"),
     "filters": (
         "convolve correlate scipy.signal._signaltools:convolve "
         "scipy.signal._signaltools:convolve2d scipy.signal._signaltools:correlate "
         "scipy.signal._signaltools:correlate2d"
     ),
+    "grids": (
+        "diag_indices diag_indices_from eye fftfreq identity indices ix_ meshgrid rfftfreq "
+        "tri tril_indices_from triu_indices_from vander"
+    ),
     "histograms": ("histogram histogram2d histogram_bin_edges histogramdd"),
+    "joins": (
+        "append atleast_1d atleast_2d atleast_3d block column_stack dstack hstack stack vstack"
+    ),
     "linalg": ("matrix_power matrix_rank multi_dot pinv svdvals tensorinv tensorsolve"),
     "masked": (
         "ma.all ma.any ma.average ma.count ma.filled ma.getdata ma.getmask ma.isMaskedArray "
@@ -65,6 +68,10 @@ PRELUDE_OF: dict[str, str] = {
     "queries": (
         "allclose angle array_equal array_equiv fix isclose iscomplex iscomplexobj isfortran "
         "isneginf isposinf isreal isrealobj nan_to_num real_if_close sort_complex"
+    ),
+    "rearranging": (
+        "array_split cross diag diagflat dsplit fftshift flip fliplr flipud hsplit ifftshift "
+        "kron rollaxis rot90 split tile tril triu unstack vsplit"
     ),
     "searching": ("bincount digitize interp lexsort searchsorted"),
     "sets": (

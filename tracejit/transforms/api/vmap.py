@@ -195,7 +195,9 @@ def _one_by_one(
             out.append(given)
             continue
         replaced.add(k)
-        out.append(_unlike_none(column) if axis is None else np.stack(column, axis=axis))
+        out.append(
+            _unlike_none(column) if axis is None else interpreter.call(np.stack, column, axis=axis)
+        )
     return rebuilt(rows[0].structure, out, interpreter, replaced)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.join import stack
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import truth
 from tracejit.frontend.numpy.shape import ravel
@@ -70,5 +71,5 @@ def columns(parts: Sequence[Any]) -> tuple[Any, ...]:
     """Vectors as the columns of one table, in whose memory they lie side by side."""
     if len(parts) == 1:
         return tuple(parts)
-    table = np.stack(parts, axis=-1)
+    table = stack(parts, axis=-1)
     return tuple(table[..., k] for k in range(len(parts)))
