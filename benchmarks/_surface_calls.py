@@ -210,7 +210,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 def functions() -> dict[str, Any]:
     """Name after `np.` -> function, of all that have a handler or an op or are traced as code."""
     tracejit.jit(lambda x: x + 1)(np.ones(2))  # The front end is imported at the first compile.
-    from tracejit.frontend.interpreter import library_functions, library_loops
+    from tracejit.frontend.interpreter import library_functions
     from tracejit.frontend.numpy import registry, ufuncs
     from tracejit.ops.array.elementwise import UFUNC_OPS
 
@@ -220,8 +220,7 @@ def functions() -> dict[str, Any]:
         module = (getattr(f, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
         found[f"{module}.{f.__name__}".lstrip(".")] = f
     found |= {name: library_functions.function_named(name) for name in library_functions.NAMES}
-    loops = (f for f in library_loops.LOOPS if getattr(np, f.__name__, None) is f)
-    return dict(sorted((found | {f.__name__: f for f in loops}).items()))
+    return dict(sorted(found.items()))
 
 
 def calls(name: str, f: Any) -> Iterator[tuple[str, int | None]]:
