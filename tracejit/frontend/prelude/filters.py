@@ -42,10 +42,10 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 def products(a: Any, v: Any, mode: Any) -> Any:
     """The sums of products of two sequences at each shift; the shorter one is shifted."""
+    if type(mode) is not str or mode not in ("valid", "same", "full"):
+        refuse("np.correlate in such a mode")
     a, v = vector(a), vector(v)
     dtype = np.promote_types(a.dtype, v.dtype)
-    if mode not in ("valid", "same", "full"):
-        refuse("np.correlate in such a mode")
     if dtype.kind not in "iufc" or dtype == np.float16:
         refuse("np.correlate of such numbers")
     if len(a) == 0:

@@ -43,6 +43,8 @@ def extract(condition: Any, arr: Any) -> Any:
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """The slices along an axis (None: the raveled array) where the condition holds."""
+    if isinstance(axis, tuple) or out is not None and not isinstance(out, np.ndarray):
+        refuse("np.compress along several axes, or into no array")
     condition = np.asarray(condition)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
@@ -67,8 +69,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         if not np.can_cast(v.dtype, dtype, "same_kind"):
             refuse("np.select of a choice that does not fit")
     found = found.astype(dtype)
-    for k in range(len(choices) - 1, -1, -1):
-        found = np.where(conditions[k], choices[k].astype(dtype, copy=False), found)
+    for c, v in zip(conditions[::-1], choices[::-1], strict=True):
+        found = np.where(c, v.astype(dtype, copy=False), found)
     return np.asarray(found, order="C")
 
 
@@ -236,6 +238,8 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     if x.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(type(n) is not int and not isinstance(n, np.integer) for n in sizes):
+        refuse("np.unravel_index with such a shape")
     whole: Any = 1
     for n in sizes:
         whole = whole * n

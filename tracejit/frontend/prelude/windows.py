@@ -61,7 +61,8 @@ def kaiser(M: Any, beta: Any) -> Any:
     beta, m = np.float64(beta), size_of(M)
     middle = (m - 1) / 2.0 if m > 1 else 1.0
     n = np.arange(m) - (middle if m > 1 else 0.0)
-    return np.i0(beta * np.sqrt(1 - (n / middle) ** 2.0)) / np.i0(beta)
+    window = np.i0(beta * np.sqrt(1 - (n / middle) ** 2.0)) / np.i0(beta)
+    return np.where(m == 1, 1.0, window)
 
 
 #: Function of NumPy -> the one that is traced in its place.
