@@ -57,6 +57,90 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return out
 
 
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """The array with elements put in front of places along an axis."""
+    arr = np.asarray(arr)
+    if axis is None:
+        arr, axis = arr.ravel(), 0
+    axis = normalize_axis_index(axis, arr.ndim)
+    n = arr.shape[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(n))
+    if isinstance(obj, (list, tuple)) and len(obj) > 1 and all_known(obj, n):
+        require_fit(values, (*arr.shape[:axis], len(obj), *arr.shape[axis + 1 :]))
+        return between(arr, [k + n if k < 0 else k for k in obj], values, axis)
+    places = np.array(obj)
+    if places.size == 0 and not isinstance(obj, np.ndarray):
+        places = places.astype(np.intp)
+    if places.dtype.kind not in "iu":
+        refuse("np.insert at places that are no integers")
+    if places.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
+    if places.size == 1:
+        k = obj if type(obj) is int else places.item()
+        if k < -n or k > n:
+            raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+        k = k + n if k < 0 else k
+        values = np.array(values, copy=None, ndmin=arr.ndim, dtype=arr.dtype)
+        if places.ndim == 0:
+            values = np.moveaxis(values, 0, axis)
+        new = like(arr, values.shape[axis], axis)
+        new[...] = values
+        return joined(arr, [k], [new], axis)
+    order = np.argsort(places, kind="stable")
+    places = np.where(places < 0, places + n, places)
+    places[order] += np.arange(len(places))
+    out = like(arr, n + len(places), axis)
+    old = np.ones(out.shape[axis], bool)
+    old[places] = False
+    key = (slice(None),) * axis
+    out[(*key, places)] = values
+    out[(*key, old)] = arr
+    return out
+
+
+def all_known(places: Any, n: Any) -> Any:
+    """Whether a few places along an axis of `n` elements are ints inside that are known."""
+    if len(places) > 8 or not is_known(n, *places):
+        return False
+    return all([type(k) is int and -n <= k <= n for k in places])
+
+
+def require_fit(values: Any, shape: Any) -> None:
+    """Refuse values that cannot be broadcast to a shape."""
+    given = np.shape(values)
+    misfits = [d != 1 and d != n for d, n in zip(given[::-1], shape[::-1], strict=False)]
+    if len(given) > len(shape) or any(misfits):
+        refuse("np.insert of values of another shape")
+
+
+def between(arr: Any, places: Any, values: Any, axis: Any) -> Any:
+    """An array with one of several values in front of each place."""
+    new, key = like(arr, len(places), axis), (slice(None),) * axis
+    new[...] = values
+    order = sorted(range(len(places)), key=lambda j: places[j])
+    parts = [new[(*key, slice(j, j + 1))] for j in order]
+    return joined(arr, [places[j] for j in order], parts, axis)
+
+
+def joined(arr: Any, places: Any, parts: Any, axis: Any) -> Any:
+    """An array with parts put in front of places, which ascend."""
+    key, pieces, last = (slice(None),) * axis, [], 0
+    for k, part in zip(places, parts, strict=True):
+        pieces += [arr[(*key, slice(last, k))], part]
+        last = k
+    whole = np.concatenate([*pieces, arr[(*key, slice(last, None))]], axis)
+    out = like(arr, whole.shape[axis], axis)
+    out[...] = whole
+    return out
+
+
+def like(arr: Any, count: Any, axis: Any) -> Any:
+    """A new array with another number of elements along an axis, laid out as NumPy's edits are."""
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    return np.empty_like(arr, shape=shape, order="A")
+
+
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements, repeated or cut off, under another shape."""
     if isinstance(new_shape, np.ndarray) and new_shape.ndim:
@@ -106,6 +190,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.asarray_chkfinite: asarray_chkfinite,
     np.astype: astype,
     np.delete: delete,
+    np.insert: insert,
     np.require: require,
     np.resize: resize,
 }

@@ -9,7 +9,6 @@ HANDLERS_OF: dict[str, str] = {
         "array asanyarray asarray ascontiguousarray asfortranarray copy empty empty_like full "
         "full_like ones ones_like zeros zeros_like"
     ),
-    "edits": ("insert"),
     "grids": ("tril_indices triu_indices"),
     "items.masks": ("nonzero"),
     "join": ("concatenate"),
@@ -35,7 +34,7 @@ HANDLERS_OF: dict[str, str] = {
 #: Module of `tracejit.frontend.prelude` -> the functions that it stands for.
 PRELUDE_OF: dict[str, str] = {
     "calculus": ("cumulative_prod cumulative_sum diff ediff1d trapezoid unwrap"),
-    "edits": ("asarray_chkfinite astype delete require resize"),
+    "edits": ("asarray_chkfinite astype delete insert require resize"),
     "filters": (
         "convolve correlate scipy.signal._signaltools:convolve "
         "scipy.signal._signaltools:convolve2d scipy.signal._signaltools:correlate "
