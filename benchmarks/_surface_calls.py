@@ -210,7 +210,6 @@ CALLS: dict[str, tuple[str, ...]] = {
 def functions() -> dict[str, Any]:
     """Name after `np.` -> function, of all that have a handler or an op or are traced as code."""
     tracejit.jit(lambda x: x + 1)(np.ones(2))  # The front end is imported at the first compile.
-    from tracejit.frontend.interpreter import library_functions
     from tracejit.frontend.numpy import registry, ufuncs
     from tracejit.ops.array.elementwise import UFUNC_OPS
 
@@ -219,7 +218,6 @@ def functions() -> dict[str, Any]:
     for f in registry.functions():
         module = (getattr(f, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
         found[f"{module}.{f.__name__}".lstrip(".")] = f
-    found |= {name: library_functions.function_named(name) for name in library_functions.NAMES}
     return dict(sorted(found.items()))
 
 

@@ -53,7 +53,6 @@ def callee(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         for module in (host_functions, host_call):
             monkeypatch.setattr(module, "find_function", find)
-        monkeypatch.setattr(library, "FOLLOWED", frozenset())
         monkeypatch.setattr(library, "in_prelude", lambda *_: None)
 
     return replace

@@ -24,13 +24,6 @@ import tracejit.ops  # noqa: F401 - both fill registries
 from tests.project.pages import ROOT
 from tracejit.cli.commands.ops import op_rows
 from tracejit.frontend.host.functions import spelled
-from tracejit.frontend.interpreter.library_functions import (
-    FOLLOWED,
-    NAMES,
-    UNTRACED,
-    VERSIONS,
-    function_named,
-)
 from tracejit.frontend.numpy import registry
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
@@ -100,11 +93,6 @@ def _functions() -> Iterator[str]:
         yield f"**`{module}`**: {_listed(functions)}."
         yield ""
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
-    followed = [name for name in NAMES if function_named(name) in FOLLOWED]
-    yield f"**From NumPy's own source**, in NumPy {_versions(VERSIONS)}: {_listed(followed)}."
-    for name, versions in UNTRACED.items():
-        yield f"`{name}` is not in NumPy {_versions(versions)}."
-    yield ""
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."
     yield ""
     # Other libraries' join them when a program first calls them; the table of ops names those.

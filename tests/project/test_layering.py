@@ -229,7 +229,6 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "frontend.interpreter.calls": (
             "frontend.host.calls",
             "frontend.interpreter.library",
-            "frontend.interpreter.library_functions",
             "frontend.python.construction",
             "frontend.python.container_methods",
             "frontend.python.contexts",
@@ -246,6 +245,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.imports",
             "frontend.python.unread_lists",
         ),
+        "frontend.interpreter.known": ("frontend.control.branches", "frontend.control.statements"),
         "frontend.interpreter.interpreter": (
             "frontend.containers.chosen_keys",
             "frontend.containers.dicts",

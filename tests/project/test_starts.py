@@ -23,7 +23,7 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (62, 7_250),
-    "call": (386, 67_700),
+    "call": (386, 67_900),
     "gradient": (430, 76_200),
 }
 

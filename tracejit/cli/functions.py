@@ -9,7 +9,6 @@ from typing import Any
 
 import tracejit.frontend.interpreter.entry  # noqa: F401 - fills registries
 from tracejit.frontend.host.functions import spelled
-from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE
 from tracejit.ir.op import OPS
 from tracejit.ops.array.elementwise import UFUNC_OPS, ImportedUfunc
@@ -53,8 +52,6 @@ def fate(function: Any) -> tuple[str, str]:
         return "ops", "becomes ops of the graph"
     if hashed and function in PRELUDE:
         return "traced", "is traced from the prelude, which has it in NumPy's simpler functions"
-    if hashed and function in FOLLOWED:
-        return "traced", "is traced from its own source"
     path = None if isinstance(function, type) else host_path(function)
     if path is not None and spelled(path) in _meanings():
         return "ops", "becomes ops of the graph"

@@ -28,8 +28,6 @@ import numpy as np
 
 import tracejit
 from tests.support.compare import Mismatch, assert_same
-from tracejit.frontend.interpreter.library_functions import NAMES as FOLLOWED_NAMES
-from tracejit.frontend.interpreter.library_functions import function_named
 from tracejit.frontend.numpy.method_forms import METHOD_FORMS
 from tracejit.frontend.numpy.registry import HANDLERS, PRELUDE, functions
 from tracejit.frontend.numpy.ufuncs import DEFINED
@@ -91,7 +89,7 @@ def _name(f: Any) -> str:
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    known = [*functions(), *map(function_named, FOLLOWED_NAMES), *UFUNC_OPS, *DEFINED]
+    known = [*functions(), *UFUNC_OPS, *DEFINED]
     found = {_name(f): f for f in known if callable(f)}
     for ufunc in (np.add, np.maximum, np.logical_or):
         for method in ("reduce", "accumulate", "outer", "at", "reduceat"):

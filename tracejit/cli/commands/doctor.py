@@ -18,7 +18,6 @@ from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.support.threads import no_pool
-from tracejit.frontend.interpreter.library_functions import untraced_functions
 from tracejit.link.blas import ROUTINES, routine
 from tracejit.runtime import native
 from tracejit.runtime.cache.inspect import state
@@ -46,7 +45,6 @@ def run(options: argparse.Namespace) -> int:
         ("BLAS, LAPACK", _blas),
         ("native entry", _entry),
         ("threads", _threads),
-        ("functions of NumPy", _functions),
         ("cache on disk", state),
         *[(name, lambda name=name: _setting(name)) for name in _variables()],
         ("compiling", _compile),
@@ -141,13 +139,6 @@ def _entry() -> str:
 def _threads() -> str:
     why = no_pool()
     return f"off: {why}" if why else f"{config.num_threads()} share a long kernel"
-
-
-def _functions() -> str:
-    names = untraced_functions()
-    if not names:
-        return "all that NumPy writes in Python and the compiler knows are native"
-    return f"{len(names)} are called in NumPy {np.__version__}, not native: {', '.join(names)}"
 
 
 def _compile() -> str:

@@ -279,23 +279,14 @@ def _call_function(
         return interpreter.fresh(f(*args, **kwargs))
     if not _is_own(interpreter, f):
         return _call_library_function(interpreter, f, args, kwargs)
-    following, interpreter.following = interpreter.following, False
-    try:
-        return call_rewritten(interpreter, f, args, kwargs)
-    finally:
-        interpreter.following = following
+    return call_rewritten(interpreter, f, args, kwargs)
 
 
 def _call_library_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """A function of a library that is not compiled as it is."""
-    from tracejit.frontend.interpreter.library import (
-        call_followed,
-        call_prelude,
-        in_prelude,
-        is_followed,
-    )
+    from tracejit.frontend.interpreter.library import call_prelude, in_prelude
 
     function = in_prelude(f, args, kwargs)
     refused = TraceError("TJ002", _name(f), user_line())
@@ -304,8 +295,6 @@ def _call_library_function(
             return call_prelude(interpreter, f, function, args, kwargs)
         except Uncovered as e:
             refused = e
-    if is_followed(interpreter, f, args, kwargs):
-        return call_followed(interpreter, f, args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     return _host_call(interpreter, f, args, kwargs, refused)
 
@@ -422,13 +411,7 @@ def _is_multimethod(f: Any) -> bool:
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    from tracejit.frontend.interpreter.library import (
-        call_followed,
-        call_prelude,
-        in_prelude,
-        is_followed,
-    )
-    from tracejit.frontend.interpreter.library_functions import FOLLOWED
+    from tracejit.frontend.interpreter.library import call_prelude, in_prelude
 
     if f in _OF_ARRAYS:
         _require_arrays(
@@ -441,8 +424,6 @@ def _call_numpy(
             return interpreter.fresh(call_prelude(interpreter, f, function, args, kwargs))
         except Uncovered as e:
             refused = e
-    if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
-        return call_followed(interpreter, f, args, kwargs)
     if kwargs and not kwargs.keys() <= (_keywords(f) or kwargs.keys()):
         f(*args, **kwargs)  # NumPy says that it takes no such keyword.
         raise TraceError("TJ002", f"{_name(f)} with {', '.join(kwargs)}=", user_line())
@@ -456,8 +437,6 @@ def _call_numpy(
             if not traced or e.code not in _HOSTED:
                 raise
             refused = e
-            if f in FOLLOWED and is_followed(interpreter, f, args, kwargs):
-                return call_followed(interpreter, f, args, kwargs)
     is_known = f in HANDLERS or f in PRELUDE or f in _PURE_NUMPY
     if not traced and not is_known:
         found = _constant_of(f, args, kwargs)

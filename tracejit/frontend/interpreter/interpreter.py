@@ -147,8 +147,6 @@ class TraceInterpreter(Known, _Control):
         self.nested = 0
         self.frames = self.entered = 0
         self.boxes: dict[int, Any] = {}
-        #: Whether it runs code of NumPy's own.
-        self.following = False
         self.consumers = []
         self.local_generators: dict[int, Any] = {}
         self.tries, self.blocks, self.handling = [], [], []

@@ -1,18 +1,14 @@
-"""NumPy's functions that are written in Python: traced from NumPy's own source.
+"""Functions of NumPy by the prelude, and other functions of the package that are traced.
 
-They are rewritten and run like functions of the program, and so is what they call inside NumPy;
-compiled functions of NumPy become ops or calls of NumPy. What they say of warnings is left out, as
-it is for ops. Names that NumPy's code uses are taken to hold what they held.
-
-Where such a trace meets what it does not know, the function is given up for arguments of that form:
-`Refused` leaves the trace, the next one calls NumPy while the program runs.
+They are rewritten and run like functions of the program. Where the trace of one meets what it does
+not know, the call is given up for arguments of that form: at once where nothing has been recorded,
+else `Refused` leaves the trace, and the next one calls NumPy while the program runs.
 """
 
 from __future__ import annotations
 
 import builtins
 import inspect
-import os
 import sys
 from types import CellType, FunctionType
 from typing import Any
@@ -22,7 +18,6 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import as_called
 from tracejit.frontend.interpreter.functions import rewritten_code
-from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.numpy.derived import (
     added_at,
     derived_as,
@@ -42,47 +37,18 @@ from tracejit.frontend.tracing.restarts import Refused, Uncovered
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here
-from tracejit.ops.host.registered import host_path
 
 __all__ = [
     "INTRINSICS",
-    "call_followed",
     "call_in_prelude",
     "call_library",
     "call_prelude",
     "is_refusal",
     "in_prelude",
-    "is_followed",
 ]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
-#: Where such functions are defined.
-_SOURCES = (os.path.join(os.path.dirname(np.__file__), ""),)
-
-
-def _python_function(f: Any) -> FunctionType | None:
-    """The Python function that a function of NumPy is; None for compiled ones."""
-    if type(f) is type(np.sum):
-        f = getattr(f, "__wrapped__", None)
-    own = isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_SOURCES)
-    return f if own else None
-
-
-def is_followed(
-    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> bool:
-    """Whether a call of a function of NumPy is traced from its source.
-
-    In NumPy's own code so are those that are not for others.
-    """
-    if interpreter.following and _python_function(f) is not None and host_path(f) is None:
-        return True
-    if f not in FOLLOWED or not (has_traced(args) or has_traced(kwargs)):
-        return False
-    if not _is_plain(f, f, args, kwargs):
-        return False
-    return _form(f, args, kwargs) not in _REFUSED
 
 
 def _is_plain(f: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -108,24 +74,6 @@ def _signature(f: Any) -> inspect.Signature | None:
         return inspect.signature(f)
     except ValueError:
         return None
-
-
-def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`f(*args, **kwargs)`, from NumPy's source. Raises Refused where that is not traced."""
-    function = _python_function(f)
-    assert function is not None
-    if interpreter.following:
-        return call_library(interpreter, function, args, kwargs)
-    interpreter.following = True
-    try:
-        return call_library(interpreter, function, args, kwargs)
-    except Refused:
-        raise
-    except TraceError as e:
-        _REFUSED.add(_form(f, args, kwargs))
-        raise Refused(e) from None
-    finally:
-        interpreter.following = False
 
 
 def in_prelude(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionType | None:

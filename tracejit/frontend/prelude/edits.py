@@ -103,7 +103,8 @@ def all_known(places: Any, n: Any) -> Any:
     """Whether a few places along an axis of `n` elements are ints inside that are known."""
     if len(places) > 8 or not is_known(n, *places):
         return False
-    return all([type(k) is int and -n <= k <= n for k in places])
+    inside = [type(k) is int and -n <= k <= n for k in places]
+    return all(inside)
 
 
 def require_fit(values: Any, shape: Any) -> None:

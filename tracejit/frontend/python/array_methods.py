@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.traceable import Traceable
-from tracejit.frontend.tracing.tracer import TracedArray, user_line
+from tracejit.frontend.tracing.tracer import TracedArray
 
 __all__ = ["array_method"]
 
@@ -28,19 +26,11 @@ class ArrayMethod(Traceable):
         self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call of the method, of which `partition` sorts the array in place."""
-        if interpreter.following and self.name == "partition":
-            if not np.can_cast(asarray(args[0]).dtype, np.intp):
-                raise TraceError("TJ004", "partition() at such numbers", user_line())
-            # NumPy looks at elements alone that lie where sorting puts them.
-            return self.array.sort(axis=kwargs.get("axis", -1))
-        following, interpreter.following = interpreter.following, False
-        try:
-            found = interpreter.call(getattr(np, self.name), self.array, *args, **kwargs)
-            if self.name != "partition":
-                return found
-            interpreter.store_item(found, self.array, ...)
-        finally:
-            interpreter.following = following
+        found = interpreter.call(getattr(np, self.name), self.array, *args, **kwargs)
+        if self.name != "partition":
+            return found
+        interpreter.store_item(found, self.array, ...)
+        return None
 
 
 class ToList(Traceable):

@@ -32,8 +32,6 @@ def _warn(
     interpreter: Any, message: Any, category: Any = None, stacklevel: Any = 1, **given: Any
 ) -> None:
     """`warnings.warn(message, category)`."""
-    if interpreter.following:
-        return
     require_plain(stacklevel, "stacklevel")
     category = UserWarning if category is None else category
     frame = user_frame()

@@ -55,7 +55,6 @@ class Interpreter(Protocol):
     #: The calls that are being traced: for each function, how deep in regions each stands.
     active: dict[CodeType, list[int]]
     #: Whether it runs code of NumPy's own.
-    following: bool
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 
