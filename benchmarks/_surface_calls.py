@@ -164,6 +164,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "putmask": ("np.putmask(x, p, y)",),
     "quantile": ("np.quantile(x, 0.3)",),
     "repeat": ("np.repeat(x, 2)", "np.repeat(x, 2, axis=0)|2", "np.repeat(x, 2, axis=1)|2"),
+    "ravel_multi_index": ("np.ravel_multi_index((i, i), (x.size, x.size))|1",),
     "reshape": ("np.reshape(x, (-1, 2))",),
     "resize": ("np.resize(x, 2 * x.size)",),
     "roll": ("np.roll(x, 3)", "np.roll(x, 3, axis=0)|2", "np.roll(x, 3, axis=1)|2"),

@@ -48,6 +48,7 @@ from tracejit.frontend.tracing.concrete_trace import (
 )
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.pytree import is_default
+from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.types import PyScalar, dtype_name
@@ -270,7 +271,10 @@ class EagerInterpreter:
             return functools.partial(self._dispatched, f)
         if is_of_prelude(f):
             from tracejit.frontend.interpreter.library import INTRINSICS
+            from tracejit.frontend.prelude.intrinsics import LOOPS
 
+            if f in LOOPS:
+                raise TraceError("TJ004", f"a loop over elements in {f.__name__}", user_line())
             if f in INTRINSICS:
                 return INTRINSICS[f]
         elif _is_library(f) and f not in FORMS:

@@ -28,14 +28,15 @@ __all__ = [
 
 def derived_as(value: Any, formula: Any) -> Any:
     """`value`, with the derivative of `formula`, which is computed for nothing else."""
-    trace, shape = here(), value.type.shape
+    trace, value = here(), asarray(value)
+    shape = value.type.shape
     of_shape = fit_dims(asarray(formula), shape)
     return wrap(trace, trace.emit("derived_as", (value.value(), of_shape.value())))
 
 
 def elements_at(x: Any, places: Any) -> Any:
     """`x[places]`, where all places are known to be inside."""
-    return get_item(x, places, checked=False)
+    return get_item(asarray(x), places, checked=False)
 
 
 def in_memory_order(x: Any) -> Any:
@@ -45,8 +46,9 @@ def in_memory_order(x: Any) -> Any:
 
 def added_at(x: Any, places: Any, values: Any) -> Any:
     """`x` after `np.add.at(x, places, values)`, where all places are known to be inside."""
-    trace = here()
-    operands = [v.value() for v in (x, fit_dims(values, places.type.shape), places)]
+    trace, places = here(), asarray(places)
+    values = fit_dims(asarray(values), places.type.shape)
+    operands = [v.value() for v in (asarray(x), values, places)]
     (out,) = trace.emit_all("scatter_apply", operands, {"function": "add", "checked": False})
     return wrap(trace, out)
 

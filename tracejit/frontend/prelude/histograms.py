@@ -41,6 +41,11 @@ def outer_edges(a: Any, range: Any) -> Any:
             raise ValueError(f"supplied range of [{first}, {last}] is not finite")
     elif a.size == 0:
         first, last = 0, 1
+    elif a.dtype.kind in "iu":
+        # The ends of equal integers would be floats.
+        first, last = a.min(), a.max()
+        require(first != last)
+        return first, last
     else:
         first, last = a.min(), a.max()
         if not (np.isfinite(first) and np.isfinite(last)):

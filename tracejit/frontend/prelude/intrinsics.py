@@ -14,6 +14,7 @@ import numpy as np
 
 __all__ = [
     "CREATORS",
+    "LOOPS",
     "NUMPY",
     "Refused",
     "added_at",
@@ -22,6 +23,7 @@ __all__ = [
     "derived_as",
     "elements_at",
     "in_memory_order",
+    "over_elements",
     "is_known",
     "refuse",
     "require",
@@ -33,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Functions that are traced for plain arguments too, decorated by `creates`.
 CREATORS: set[Any] = set()
+#: Functions that go over elements one by one, decorated by `over_elements`.
+LOOPS: set[Any] = set()
 
 #: The version of NumPy that is installed, (major, minor): where versions differ in an answer.
 NUMPY: tuple[int, int] = tuple(map(int, np.__version__.split(".")[:2]))  # type: ignore[assignment]
@@ -41,6 +45,12 @@ NUMPY: tuple[int, int] = tuple(map(int, np.__version__.split(".")[:2]))  # type:
 def creates(f: F) -> F:
     """Decorator: a function is traced for plain arguments too, since its arrays may be large."""
     CREATORS.add(f)
+    return f
+
+
+def over_elements(f: F) -> F:
+    """Decorator: a function goes over elements one by one, which only pays where it is compiled."""
+    LOOPS.add(f)
     return f
 
 

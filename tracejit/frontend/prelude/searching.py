@@ -11,6 +11,7 @@ from tracejit.frontend.prelude.intrinsics import (
     added_at,
     derived_as,
     elements_at,
+    over_elements,
     refuse,
     require,
 )
@@ -89,6 +90,7 @@ def bisected_bytes(a: Any, keys: Any, side: str) -> Any:
     return elements_at(bisected(a, values, side), keys.astype(np.intp) - first)
 
 
+@over_elements
 def bisected_in_turn(a: Any, keys: Any, side: str) -> Any:
     """As `bisected`, from where the key before was found on, as NumPy does it in any order."""
     found = np.empty(len(keys), np.intp)
@@ -149,6 +151,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     return counted(x, weights, max(int(x.max(initial=-1)) + 1, minlength))
 
 
+@over_elements
 def counted(x: Any, weights: Any, size: Any) -> Any:
     """How often each int below `size` occurs, or the sum of the weights beside it."""
     if weights is None:
@@ -240,6 +243,7 @@ def interp_at_once(x: Any, xp: Any, fp: Any, first: Any, last: Any, is_line: boo
     return value
 
 
+@over_elements
 def interp_in_order(values: Any, x: Any, xp: Any, fp: Any, first: Any, last: Any) -> None:
     """The values at numbers in ascending order: one walk along both."""
     n, at = len(xp), 0
