@@ -19,7 +19,6 @@ import tracejit.ops
 from tracejit.frontend import numpy as numpy_handlers
 from tracejit.frontend import prelude
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS, numpy_name
-from tracejit.frontend.python import builtins
 from tracejit.ir.op import OPS
 from tracejit.late_table import name_of
 from tracejit.ops.array.elementwise import UFUNC_OPS, ImportedUfunc
@@ -148,14 +147,32 @@ def numpy_index() -> str:
 def calls_index() -> str:
     """The text of `frontend/python/index.py`."""
     # Those of `math` and `cmath` are not the same in all versions of Python, and not in the table.
-    found = {name_of(f) for f in builtins.CALLS} - vars(math).keys() - vars(cmath).keys()
-    names = {"builtins": " ".join(sorted(found))}
+    left = vars(math).keys() | vars(cmath).keys()
+    names = {}
+    for place in CALL_TABLES:
+        module, _, table = place.partition(":")
+        calls = getattr(importlib.import_module(f"tracejit.frontend.{module}"), table)
+        if found := {name_of(f) for f in calls} - left:
+            names[place] = " ".join(sorted(found))
     return printed(
         "Which module has which calls: drawn by `python -m tests.project.registries --write`.",
-        {"CALLS_OF": ("Module of `tracejit.frontend.python` -> names of callees.", names)},
+        {"CALLS_OF": ("Module and table of `tracejit.frontend` -> names of callees.", names)},
     )
 
 
+#: Tables of what calls of Python's own functions do.
+CALL_TABLES = (
+    "containers.bisections:BISECT_CALLS",
+    "containers.counters:COUNTER_CALLS",
+    "containers.deques:DEQUE_CALLS",
+    "containers.heaps:HEAP_CALLS",
+    "python.builtins:CALLS",
+    "python.by_numpy:MATH_CALLS",
+    "python.contexts:CONTEXT_CALLS",
+    "python.messages:MESSAGE_CALLS",
+    "python.numbers:OPERATOR_CALLS",
+    "python.reductions:FOLD_CALLS",
+)
 #: File -> what its text should be.
 FILES = {
     "tracejit/frontend/tracing/numpy_handlers.py": numpy_index,

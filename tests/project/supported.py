@@ -26,7 +26,7 @@ from tracejit.cli.commands.ops import op_rows
 from tracejit.frontend.host.functions import spelled
 from tracejit.frontend.numpy import registry
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.python.builtins import CALLS
+from tracejit.frontend.python.call_table import CALLS
 from tracejit.ir.op import OPS, Op
 from tracejit.ops.array.elementwise import UFUNC_OPS
 from tracejit.ops.host.call import find_function

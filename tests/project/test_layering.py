@@ -225,7 +225,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "codegen.program.recursion": ("codegen.program.host.calls",),
         "codegen.vector_math.exponentials": ("codegen.vector_math.piecewise_tables",),
         "frontend.containers.listed_arrays": ("frontend.containers.grown_lists",),
-        "frontend.eager.calls": ("frontend.interpreter.library",),
+        "frontend.eager.calls": ("frontend.interpreter.library", "frontend.prelude.intrinsics"),
         "frontend.interpreter.calls": (
             "frontend.host.calls",
             "frontend.interpreter.library",

@@ -6,6 +6,7 @@ deque = reversed(front[front_start:]) + back[back_start:]
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from tracejit.errors import TraceError
@@ -16,7 +17,7 @@ from tracejit.frontend.tracing.items import Items
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import user_line
 
-__all__ = ["TracedDeque", "make_deque"]
+__all__ = ["DEQUE_CALLS", "TracedDeque", "make_deque"]
 
 #: Up to so many elements that have left a list stay in its memory, however few are left.
 _LEFT = 16
@@ -203,3 +204,7 @@ def make_deque(interpreter: Interpreter, iterable: Any = (), maxlen: Any = None)
 
 def _deque_of(front: Any, front_start: Any, back: Any, back_start: Any, maxlen: Any) -> Any:
     return deque([*reversed(front[front_start:]), *back[back_start:]], maxlen)
+
+
+#: Class -> what a call of it does.
+DEQUE_CALLS: dict[Any, Callable[..., Any]] = {deque: make_deque}

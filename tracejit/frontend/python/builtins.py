@@ -1,6 +1,6 @@
 """The pure functions of Python that a traced program may call, and what they do with tracers.
 
-`CALLS` is the closed table: builtins, and functions of math, operator, functools and itertools.
+`CALLS` has builtins, and functions of functools and itertools; `index` says who has others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import operator
 import sys
 import types
 import typing
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +24,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.paths import MISSING, class_lookup
 from tracejit.frontend.containers import grown_lists
-from tracejit.frontend.containers.bisections import BISECT_CALLS
-from tracejit.frontend.containers.counters import COUNTER_CALLS
-from tracejit.frontend.containers.deques import make_deque
 from tracejit.frontend.containers.dicts import DictView, begun, made_of, settled_dict
-from tracejit.frontend.containers.heaps import HEAP_CALLS
 from tracejit.frontend.control.iteration import (
     Once,
     enumerated,
@@ -42,10 +37,8 @@ from tracejit.frontend.control.unions import leaves_of
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import positions
-from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
-from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.iterators import (
@@ -56,11 +49,9 @@ from tracejit.frontend.python.iterators import (
     mapped_items,
     zipped_items,
 )
-from tracejit.frontend.python.messages import MESSAGE_CALLS
-from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
-from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
+from tracejit.frontend.python.reductions import Generated, next_over
 from tracejit.frontend.tracing.checks import (
     class_of,
     refuse_index,
@@ -488,15 +479,6 @@ def _ndenumerate(interpreter: Interpreter, x: Any) -> Any:
 
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
-    **NUMBER_CALLS,
-    **CALLS_BY_NUMPY,
-    **FOLD_CALLS,
-    **CONTEXT_CALLS,
-    **MESSAGE_CALLS,
-    **HEAP_CALLS,
-    **BISECT_CALLS,
-    **COUNTER_CALLS,
-    deque: make_deque,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

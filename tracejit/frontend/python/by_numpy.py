@@ -18,6 +18,8 @@ import numpy as np
 from tracejit.frontend.numpy.derived import require
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.python.numbers import (
+    NUMBER_CALLS,
+    OPERATOR_CALLS,
     integer_operand,
     on_numbers,
     python_number,
@@ -26,7 +28,7 @@ from tracejit.frontend.python.numbers import (
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.tracer import here, lift, wrap
 
-__all__ = ["CALLS_BY_NUMPY"]
+__all__ = ["MATH_CALLS"]
 
 
 def _wide(x: Any, kind: str) -> Any:
@@ -152,7 +154,7 @@ _NAMES = {f: f for f in "exp log10 sqrt sin cos tan sinh cosh tanh".split()}
 _NAMES |= {f"a{f}": f"arc{f}" for f in "sin cos tan sinh cosh tanh".split()}
 
 #: Callee -> what a call of it does.
-CALLS_BY_NUMPY: dict[Any, Callable[..., Any]] = {
+_BY_NUMPY: dict[Any, Callable[..., Any]] = {
     math.gamma: on_numbers(math.gamma, _by_op("gamma")),
     math.lgamma: on_numbers(math.lgamma, _by_op("gammaln")),
     math.ldexp: on_numbers(math.ldexp, _ldexp),
@@ -168,4 +170,10 @@ CALLS_BY_NUMPY: dict[Any, Callable[..., Any]] = {
         getattr(cmath, name): on_numbers(getattr(cmath, name), _test(getattr(np, name)))
         for name in ("isfinite", "isinf", "isnan")
     },
+}
+
+#: All functions of math and cmath.
+MATH_CALLS: dict[Any, Callable[..., Any]] = {
+    **{f: call for f, call in NUMBER_CALLS.items() if f not in OPERATOR_CALLS},
+    **_BY_NUMPY,
 }

@@ -14,7 +14,9 @@ __all__ = ["CALLS"]
 
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: LateTable[Any, Callable[..., Any]] = LateTable()
-for _module, _names in CALLS_OF.items():
-    CALLS.later(_names, f"tracejit.frontend.python.{_module}", "CALLS")
+for _place, _names in CALLS_OF.items():
+    _module, _, _table = _place.partition(":")
+    CALLS.later(_names, f"tracejit.frontend.{_module}", _table)
 # All functions of these modules are known, and newer versions of Python have more of them.
-CALLS.later(" ".join({*vars(math), *vars(cmath)}), "tracejit.frontend.python.builtins", "CALLS")
+_MATH = " ".join({*vars(math), *vars(cmath)})
+CALLS.later(_MATH, "tracejit.frontend.python.by_numpy", "MATH_CALLS")

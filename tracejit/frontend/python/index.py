@@ -2,21 +2,30 @@
 
 __all__ = ["CALLS_OF"]
 
-#: Module of `tracejit.frontend.python` -> names of callees.
+#: Module and table of `tracejit.frontend` -> names of callees.
 CALLS_OF: dict[str, str] = {
-    "builtins": (
-        "Counter _array_converter abs accumulate add all and_ any ascii bin bisect_left "
-        "bisect_right bool bytes callable cast catch_warnings chain chr combinations complex "
-        "contains critical debug defaultdict delattr delitem deque device dict divmod "
-        "enumerate eq error errstate exit filter filterwarnings float floordiv format "
-        "frozenset ge getattr getitem gt hasattr heapify heappop heappush heappushpop "
-        "heapreplace hex iadd iand ifloordiv ilshift imatmul imod imul index info insort_left "
-        "insort_right int invert ior ipow irshift is_ is_not isinstance islice issubclass "
-        "isub iter itruediv ixor le len list lshift lt map matmul max min mod mul ndarray "
-        "ndenumerate ndindex ne neg next nlargest not_ nsmallest nullcontext oct or_ ord "
-        "pairwise partial permutations pos print product range reduce repeat replace repr "
-        "reversed round rshift set setattr setitem simplefilter slice sorted starmap str sub "
-        "sum super suppress takewhile truediv truth tuple type update_wrapper warn warning "
-        "wraps xor zip zip_longest"
+    "containers.bisections:BISECT_CALLS": ("bisect_left bisect_right insort_left insort_right"),
+    "containers.counters:COUNTER_CALLS": ("Counter defaultdict"),
+    "containers.deques:DEQUE_CALLS": ("deque"),
+    "containers.heaps:HEAP_CALLS": (
+        "heapify heappop heappush heappushpop heapreplace nlargest nsmallest"
     ),
+    "python.builtins:CALLS": (
+        "_array_converter accumulate callable cast chain combinations delattr dict enumerate "
+        "exit filter format frozenset getattr hasattr isinstance islice issubclass iter len "
+        "list map ndarray ndenumerate ndindex next pairwise partial permutations print "
+        "product range repeat replace repr reversed set setattr slice sorted starmap str "
+        "super takewhile tuple type update_wrapper wraps zip zip_longest"
+    ),
+    "python.contexts:CONTEXT_CALLS": (
+        "catch_warnings device errstate filterwarnings nullcontext simplefilter suppress"
+    ),
+    "python.messages:MESSAGE_CALLS": ("critical debug error info warn warning"),
+    "python.numbers:OPERATOR_CALLS": (
+        "abs add and_ ascii bin bool bytes chr complex contains delitem divmod eq float "
+        "floordiv ge getitem gt hex iadd iand ifloordiv ilshift imatmul imod imul index int "
+        "invert ior ipow irshift is_ is_not isub itruediv ixor le lshift lt matmul mod mul ne "
+        "neg oct or_ ord pos round rshift setitem sub truediv xor"
+    ),
+    "python.reductions:FOLD_CALLS": ("all any max min not_ reduce sum truth"),
 }

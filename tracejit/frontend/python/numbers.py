@@ -43,7 +43,14 @@ from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
 from tracejit.ops.python.math import MATH_OPS
 from tracejit.ops.python.rounding import MAX_DIGITS
 
-__all__ = ["NUMBER_CALLS", "integer_operand", "on_numbers", "python_number", "real_operand"]
+__all__ = [
+    "NUMBER_CALLS",
+    "OPERATOR_CALLS",
+    "integer_operand",
+    "on_numbers",
+    "python_number",
+    "real_operand",
+]
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -367,4 +374,11 @@ NUMBER_CALLS: dict[Any, Callable[..., Any]] = {
     round: _round,
     pow: _pow,
     divmod: _divmod,
+}
+
+#: Those of them that are none of math and cmath.
+OPERATOR_CALLS: dict[Any, Callable[..., Any]] = {
+    f: call
+    for f, call in NUMBER_CALLS.items()
+    if getattr(f, "__module__", None) not in ("math", "cmath")
 }
