@@ -54,6 +54,8 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 def fix(x: Any, out: Any = None) -> Any:
     """Values rounded towards zero."""
+    if np.asanyarray(x).dtype.kind not in "biuf":
+        refuse("np.fix of such values")
     return np.trunc(x, out=out)
 
 
