@@ -144,8 +144,8 @@ def like(arr: Any, count: Any, axis: Any) -> Any:
 
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements, repeated or cut off, under another shape."""
-    if isinstance(new_shape, np.ndarray) and new_shape.ndim:
-        refuse("np.resize to an array")
+    if not isinstance(new_shape, (int, np.integer, list, tuple)):
+        refuse("np.resize to another object than a shape")
     shape = (new_shape,) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
     a, size = np.ravel(a), 1
     for n in shape:

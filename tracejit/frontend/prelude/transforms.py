@@ -13,10 +13,9 @@ __all__ = ["FUNCTIONS"]
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def lengths_and_axes(a: Any, s: Any, axes: Any, out: Any, halved: bool = False) -> Any:
-    """For each axis that is transformed its length, and the axis; of real ones the last is whole.
-
-    `halved`: the last axis holds half of the frequencies.
+def lengths_and_axes(a: Any, s: Any, axes: Any, out: Any) -> Any:
+    """For each axis that is transformed its length, None where that follows from the array's, and
+    the axis.
     """
     if axes is None and s is None:
         axes = list(range(a.ndim))
@@ -26,10 +25,8 @@ def lengths_and_axes(a: Any, s: Any, axes: Any, out: Any, halved: bool = False) 
         if not isinstance(k, (int, np.integer)) or not -a.ndim <= k < a.ndim:
             refuse("a Fourier transform along none of the axes")
     if s is None:
-        s = [a.shape[k] for k in axes]
-        if halved:
-            s[-1] = (a.shape[axes[-1]] - 1) * 2
-    elif not all(isinstance(n, (int, np.integer)) for n in s):
+        return [(None, k) for k in axes]
+    if not all(isinstance(n, (int, np.integer)) for n in s):
         refuse("a Fourier transform of a length that is no int")
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
@@ -65,7 +62,7 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """The inverse of `rfftn`."""
     a = np.asarray(a)
-    pairs = lengths_and_axes(a, s, axes, out, True)
+    pairs = lengths_and_axes(a, s, axes, out)
     return along(np.fft.irfft, along(np.fft.ifft, a, pairs[:-1], norm), [pairs[-1]], norm)
 
 
@@ -100,18 +97,12 @@ def swapped(norm: Any, out: Any) -> Any:
 
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """The real transform of half of Hermitian data."""
-    a = np.asarray(a)
-    if n is None:
-        n = (a.shape[axis] - 1) * 2
     return np.fft.irfft(np.conjugate(a), n, axis, swapped(norm, out))
 
 
 def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """The inverse of `hfft`: half of it."""
-    a = np.asarray(a)
-    if n is None:
-        n = a.shape[axis]
-    return np.conjugate(np.fft.rfft(a, n, axis, swapped(norm, out)))
+    return np.conjugate(np.fft.rfft(np.asarray(a), n, axis, swapped(norm, out)))
 
 
 #: Function of NumPy -> the one that is traced in its place.
