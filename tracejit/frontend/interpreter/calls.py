@@ -387,7 +387,8 @@ def _call_class(
 _OF_ARRAYS = frozenset(
     getattr(np, name)
     for name in (
-        "astype can_cast dsplit hsplit isfortran result_type split trim_zeros unstack vsplit"
+        "astype can_cast diag_indices_from dsplit fill_diagonal hsplit isfortran result_type split "
+        "tril_indices_from trim_zeros triu_indices_from unstack vsplit"
     ).split()
 )
 
@@ -415,7 +416,7 @@ def _call_numpy(
 
     if f in _OF_ARRAYS:
         _require_arrays(
-            f, *args[:1], *(kwargs[k] for k in ("a", "ary", "filt", "from_") if k in kwargs)
+            f, *args[:1], *(kwargs[k] for k in ("a", "arr", "ary", "filt", "from_") if k in kwargs)
         )
     refused: TraceError | None = None
     function = in_prelude(f, args, kwargs)

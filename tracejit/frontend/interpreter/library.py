@@ -218,7 +218,9 @@ class _LibraryScope:
     def global_(self, name: str) -> Any:
         """A global name or a builtin."""
         held = self.namespace if name in self.namespace else vars(builtins)
-        self.interpreter.capture.library_name(held, name, held[name])
+        # The compiler's own names are no part of what later calls look at.
+        if not str(held.get("__name__")).startswith("tracejit.frontend."):
+            self.interpreter.capture.library_name(held, name, held[name])
         return held[name]
 
     def free(self, name: str) -> Any:

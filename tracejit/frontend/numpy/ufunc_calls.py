@@ -184,14 +184,16 @@ def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, 
     raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
 
 
-def laid_out_by_iterator(made: Any, method: str, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a method of a ufunc has made of `x`, with its axes as NumPy's iterator orders them.
+def laid_out_by_iterator(made: Any, method: str, /, *operands: Any, **kwargs: Any) -> Any:
+    """What a method of a ufunc has made of an array, its axes as NumPy's iterator orders them.
 
     The operand of the call is a copy: views that repeat elements have another say about the order.
     """
     if method not in ("reduce", "accumulate", "reduceat") or not isinstance(made, TracedArray):
         return made
     from tracejit.frontend.numpy.reductions import normalize_axes
+
+    x, *args = operands or (None,)
 
     if not isinstance(x, TracedArray) or made.ndim < 2 or kwargs.get("out") is not None:
         return made
