@@ -53,7 +53,9 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
         raise ValueError("Axes must be different.")
     if not (-m.ndim <= first < m.ndim and -m.ndim <= second < m.ndim):
         raise ValueError(f"Axes={axes} out of range for array of ndim={m.ndim}.")
-    k = int(specialised(k)) if NUMPY >= (2, 5) else specialised(k)
+    if NUMPY >= (2, 5) and not isinstance(k, (int, np.integer)):
+        refuse("np.rot90 by a number that is no integer")  # NumPy warns.
+    k = specialised(k)
     k %= 4
     if k == 0:
         return m[:]
