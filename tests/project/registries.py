@@ -169,6 +169,7 @@ CALL_TABLES = (
     "python.builtins:CALLS",
     "python.by_numpy:MATH_CALLS",
     "python.contexts:CONTEXT_CALLS",
+    "python.inspection:OBJECT_CALLS",
     "python.messages:MESSAGE_CALLS",
     "python.numbers:OPERATOR_CALLS",
     "python.reductions:FOLD_CALLS",

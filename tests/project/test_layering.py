@@ -284,6 +284,12 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.containers.sequence_order",
             "frontend.python.formatting",
         ),
+        "frontend.rewrite.function": (
+            "frontend.rewrite.imports",
+            "frontend.rewrite.outer_names",
+            "frontend.rewrite.patterns",
+            "frontend.rewrite.shared_names",
+        ),
         "loops.iterations": ("ops.array.linalg",),
         "ops.array.complex_elements": ("ir.fma",),
         "passes.fusion.views": ("ops.array.linalg",),

@@ -311,8 +311,6 @@ def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple
 def _call_builtin(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    from tracejit.frontend.python import container_methods as builtin_methods
-
     handler = CALLS.get(f)
     if handler is not None:
         return handler(interpreter, *_iterables(interpreter, f, args), **kwargs)
@@ -323,7 +321,9 @@ def _call_builtin(
         return _call_ufunc(interpreter, owner, f.__name__, args, kwargs)
     if isinstance(owner, type(np)) or owner is None or interpreter.capture.is_outside(f):
         raise TraceError("TJ002", _name(f), user_line())
-    return builtin_methods.call_method(interpreter, f, args, kwargs)
+    from tracejit.frontend.python.container_methods import call_method
+
+    return call_method(interpreter, f, args, kwargs)
 
 
 def _call_unbound(
@@ -357,8 +357,6 @@ def _call_partial(
 def _call_class(
     interpreter: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    from tracejit.frontend.python import construction, effects
-
     if cls.__name__ == "prange" and _package(cls) == "numba":
         cls = range
     handler = CALLS.get(cls)
@@ -376,7 +374,11 @@ def _call_class(
             raise TraceError("TJ004", _name(cls), user_line())
         return cls(*args, **kwargs)
     if issubclass(cls, BaseException):
+        from tracejit.frontend.python import effects
+
         return effects.make_error(interpreter, cls, args, kwargs)
+    from tracejit.frontend.python import construction
+
     return construction.construct(interpreter, cls, args, kwargs)
 
 

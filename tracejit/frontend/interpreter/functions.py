@@ -182,10 +182,9 @@ class _FunctionScope:
 
     def allocate(self, x: Any) -> Any:
         """What the function has just made."""
-
-        from tracejit.frontend.containers.dicts import begun
-
         if type(x) in (dict, set):
+            from tracejit.frontend.containers.dicts import begun
+
             frame = sys._getframe(1)
             return begun(self.interpreter, x, (frame.f_code, frame.f_lasti))
         return self.interpreter.allocate(x)

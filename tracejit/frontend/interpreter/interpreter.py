@@ -63,6 +63,8 @@ class ChosenAttribute:
 
 
 _STEPS = 40_000
+#: How many items a comprehension goes over without a thought of a loop.
+_AT_ONCE = 8
 #: How many elements of a container are copied in a step.
 _ELEMENTS_OF_A_STEP = 64
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
@@ -586,7 +588,7 @@ class TraceInterpreter(Known, _Control):
 
     def item(self, x: Any, key: Any) -> Any:
         """`x[key]`."""
-        if type(x) is TracedArray and is_plain_key(key):
+        if type(x) is TracedArray and is_plain_key(key) or type(x) is tuple and type(key) is int:
             self.step()
             self.aliases.require_current(x)
             failures.index(self, x, key)
@@ -806,12 +808,16 @@ class TraceInterpreter(Known, _Control):
 
         return folds.call_over_items(self, f, *parts, **kwargs)
 
-    def comprehended(self, *parts: Any) -> Any:
+    def comprehended(
+        self, iterable: Any, pattern: Any, value: Any, tests: Any, nested: bool
+    ) -> Any:
         """A list comprehension, given by its parts (see comprehensions)."""
-
+        if type(iterable) in (tuple, list, range) and not (nested or tests or pattern):
+            if len(iterable) <= _AT_ONCE and not is_grown(iterable):
+                return self.allocate([value(x) for x in self.iterate(iterable)])
         from tracejit.frontend.python import comprehensions
 
-        return comprehensions.comprehended(self, *parts)
+        return comprehensions.comprehended(self, iterable, pattern, value, tests, nested)
 
     def listed(self, source: Any) -> Any:
         """The list of what a generator expression gives."""

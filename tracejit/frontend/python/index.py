@@ -11,14 +11,16 @@ CALLS_OF: dict[str, str] = {
         "heapify heappop heappush heappushpop heapreplace nlargest nsmallest"
     ),
     "python.builtins:CALLS": (
-        "_array_converter accumulate callable cast chain combinations delattr dict enumerate "
-        "exit filter format frozenset getattr hasattr isinstance islice issubclass iter len "
-        "list map ndarray ndenumerate ndindex next pairwise partial permutations print "
-        "product range repeat replace repr reversed set setattr slice sorted starmap str "
-        "super takewhile tuple type update_wrapper wraps zip zip_longest"
+        "_array_converter accumulate cast chain combinations dict enumerate exit filter "
+        "format frozenset islice iter list map ndarray ndenumerate ndindex next pairwise "
+        "partial permutations print product range repeat replace repr reversed set slice "
+        "sorted starmap str super takewhile tuple update_wrapper wraps zip zip_longest"
     ),
     "python.contexts:CONTEXT_CALLS": (
         "catch_warnings device errstate filterwarnings nullcontext simplefilter suppress"
+    ),
+    "python.inspection:OBJECT_CALLS": (
+        "callable delattr getattr hasattr isinstance issubclass len setattr type"
     ),
     "python.messages:MESSAGE_CALLS": ("critical debug error info warn warning"),
     "python.numbers:OPERATOR_CALLS": (

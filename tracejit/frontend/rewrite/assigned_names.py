@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from tracejit.frontend.rewrite.constructs import parameters, stored_names
+from tracejit.frontend.rewrite.nodes import all_nodes
 
 __all__ = ["certain_names"]
 
@@ -14,10 +15,10 @@ def certain_names(function: ast.FunctionDef) -> dict[ast.stmt, frozenset[str]]:
     """For each loop of a function, names that have values where it begins: not all there are."""
     found: dict[ast.stmt, frozenset[str]] = {}
     deleted = {
-        n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
+        n.id for n in all_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
     }
     # `except ... as e` deletes its name in the end.
-    deleted |= {n.name for n in ast.walk(function) if isinstance(n, ast.ExceptHandler) and n.name}
+    deleted |= {n.name for n in all_nodes(function) if isinstance(n, ast.ExceptHandler) and n.name}
     _block(function.body, frozenset(parameters(function.args)) - deleted, found, deleted)
     return found
 

@@ -21,6 +21,7 @@ from typing import Any
 from tracejit.frontend.rewrite.constructs import bound_names
 from tracejit.frontend.rewrite.expressions import HOOK_NAME
 from tracejit.frontend.rewrite.live_names import LiveNames
+from tracejit.frontend.rewrite.nodes import parts_of
 from tracejit.frontend.rewrite.source import Definition
 from tracejit.frontend.rewrite.statements import Statements
 from tracejit.lazy_dataclass import dataclass
@@ -107,7 +108,7 @@ class Blocks(Statements):
         for node in nodes:
             if node not in self.bound:
                 if isinstance(node, _COMPOUND):
-                    names = self.names(*ast.iter_child_nodes(node))
+                    names = self.names(*parts_of(node))
                 else:
                     names = frozenset(bound_names([node]))
                 self.bound[node] = names

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
+
 __all__ = [
     "CODES_OF",
     "COMPREHENSIONS",
@@ -127,7 +129,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 def stored_names(target: ast.AST) -> list[str]:
     """The names that a target binds."""
-    names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+    names = [n for n in all_nodes(target) if isinstance(n, ast.Name)]
     return [n.id for n in names if isinstance(n.ctx, ast.Store)]
 
 
@@ -162,7 +164,7 @@ def is_generator(function: ast.FunctionDef | ast.Lambda) -> bool:
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
     return False
 
 
@@ -172,18 +174,19 @@ def bound_names(body: list[Any]) -> set[str]:
     pending: list[tuple[Any, bool]] = [(node, False) for node in body]
     while pending:
         node, inside = pending.pop()
-        if node is None:
+        cls = type(node)
+        if cls is ast.Name:
+            if not inside and type(node.ctx) is not ast.Load:
+                names.add(node.id)
             continue
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        if isinstance(node, ast.NamedExpr):
+        if cls is ast.Constant or node is None:
+            continue
+        if cls is ast.NamedExpr:
             names.add(node.target.id)
-        if isinstance(node, ast.ExceptHandler) and node.name:
+        elif cls is ast.FunctionDef or cls is ast.ExceptHandler and node.name:
             names.add(node.name)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not inside:
-            names.add(node.id)
-        inside = inside or isinstance(node, COMPREHENSIONS)
-        is_function = isinstance(node, (ast.FunctionDef, ast.Lambda))
-        parts = outer_parts(node) if is_function else ast.iter_child_nodes(node)
-        pending.extend((child, inside) for child in parts)
+        inside = inside or cls in COMPREHENSIONS
+        is_function = cls is ast.FunctionDef or cls is ast.Lambda
+        for part in outer_parts(node) if is_function else parts_of(node):
+            pending.append((part, inside))
     return names

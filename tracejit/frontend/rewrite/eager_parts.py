@@ -22,6 +22,7 @@ from types import CodeType
 from typing import Any
 
 from tracejit.frontend.rewrite.lifted_loops import LiftedLoop, lifted_loops
+from tracejit.frontend.rewrite.nodes import all_nodes
 from tracejit.frontend.rewrite.source import (
     Definition,
     compile_definition,
@@ -57,7 +58,7 @@ class InParts:
 
 def introspects(definition: Definition) -> bool:
     """Whether a function may look at its own frame."""
-    for n in ast.walk(definition.node):
+    for n in all_nodes(definition.node):
         if isinstance(n, ast.Name) and n.id in _LOOKING:
             return True
         if isinstance(n, ast.Attribute) and n.attr in _FRAMES:
@@ -260,7 +261,7 @@ def _parsed(text: str, place: Any) -> list[Any]:
     """The statements of a text, placed where a node is."""
     statements: list[Any] = ast.parse(text).body
     for s in statements:
-        for part in ast.walk(s):
+        for part in all_nodes(s):
             ast.copy_location(part, place)
     return statements
 

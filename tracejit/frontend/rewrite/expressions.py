@@ -21,6 +21,7 @@ from tracejit.frontend.rewrite.constructs import (
     spell,
     stored_names,
 )
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 from tracejit.frontend.rewrite.outer_names import OUTER
 from tracejit.frontend.rewrite.source import Definition, no_arguments
 
@@ -62,7 +63,10 @@ class Expressions:
 
     def at(self, node: Any) -> Any:
         """`node` at the place in the file that is being rewritten."""
-        return ast.copy_location(node, self.here)
+        here = self.here
+        node.lineno, node.col_offset = here.lineno, here.col_offset
+        node.end_lineno, node.end_col_offset = here.end_lineno, here.end_col_offset
+        return node
 
     def hook(self, name: str, *args: Any, keywords: Any = ()) -> Any:
         function = self.at(ast.Attribute(self.load(HOOK_NAME), name, ast.Load()))
@@ -108,8 +112,11 @@ class Expressions:
         rule = HOOKS.get(type(node))
         if rule is None:
             raise self.refuse(node, spell(node))
-        with self.standing_at(node):
+        outside, self.here = self.here, node
+        try:
             return getattr(self, rule)(node)
+        finally:
+            self.here = outside
 
     @contextmanager
     def standing_at(self, node: Any) -> Iterator[None]:
@@ -422,7 +429,7 @@ def _binds_names_once(g: ast.comprehension, inside: list[Any]) -> bool:
     names = _names_in_order(g.target)
     if any(_keeps(part, set(names)) for part in (*inside, *g.ifs)):
         return False
-    unlike = any(isinstance(n, ast.Starred) for n in ast.walk(g.target))
+    unlike = any(isinstance(n, ast.Starred) for n in all_nodes(g.target))
     return (
         not (g.is_async or unlike or bound_names([*inside, *g.ifs]))
         and len(names) == len(set(names))
@@ -432,12 +439,12 @@ def _binds_names_once(g: ast.comprehension, inside: list[Any]) -> bool:
 
 def _keeps(node: ast.AST, names: set[str]) -> bool:
     """Whether a function that is made in an expression may see what `names` are bound to later."""
-    parts = list(ast.iter_child_nodes(node))
+    parts = parts_of(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _AT_ONCE:
         given = [*node.args, *(k.value for k in node.keywords)]
-        parts = [part for x in given for part in ast.iter_child_nodes(x)]
+        parts = [part for x in given for part in parts_of(x)]
     elif isinstance(node, (ast.Lambda, ast.GeneratorExp)):
-        return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+        return any(isinstance(n, ast.Name) and n.id in names for n in all_nodes(node))
     return any(_keeps(part, names) for part in parts)
 
 

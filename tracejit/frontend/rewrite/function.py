@@ -14,12 +14,9 @@ from typing import Any
 from tracejit.frontend.rewrite.blocks import Blocks
 from tracejit.frontend.rewrite.constructs import bound_names, is_generator, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
-from tracejit.frontend.rewrite.imports import without_imports
 from tracejit.frontend.rewrite.kept_dicts import with_kept_dicts
 from tracejit.frontend.rewrite.live_names import LiveNames
-from tracejit.frontend.rewrite.outer_names import with_outer_names
-from tracejit.frontend.rewrite.patterns import without_patterns
-from tracejit.frontend.rewrite.shared_names import with_boxes
+from tracejit.frontend.rewrite.nodes import kinds_in
 from tracejit.frontend.rewrite.source import (
     Definition,
     FunctionNode,
@@ -90,8 +87,22 @@ class _Rewriter(Blocks):
     """Rewrites a function and those inside it."""
 
     def outermost(self) -> FunctionNode:
-        node = without_imports(without_patterns(plain(self.definition.node)))
-        node = with_kept_dicts(with_boxes(with_outer_names(node, self.free)))
+        node: Any = plain(self.definition.node)
+        kinds = kinds_in(node)
+        if ast.Match in kinds:
+            from tracejit.frontend.rewrite.patterns import without_patterns
+
+            node = without_patterns(node)
+        if ast.Import in kinds or ast.ImportFrom in kinds:
+            from tracejit.frontend.rewrite.imports import without_imports
+
+            node = without_imports(node)
+        if ast.Global in kinds or ast.Nonlocal in kinds:
+            from tracejit.frontend.rewrite.outer_names import with_outer_names
+            from tracejit.frontend.rewrite.shared_names import with_boxes
+
+            node = with_boxes(with_outer_names(node, self.free))
+        node = with_kept_dicts(node)
         return self.body_of(node, node.args)
 
     def function(self, node: Any) -> Any:

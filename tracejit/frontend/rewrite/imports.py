@@ -11,14 +11,13 @@ import copy
 from typing import Any
 
 from tracejit.frontend.rewrite.constructs import HookCall
+from tracejit.frontend.rewrite.nodes import all_nodes
 
 __all__ = ["without_imports"]
 
 
 def without_imports(function: Any) -> Any:
-    """`function` without import statements; a copy where it holds any."""
-    if not any(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.walk(function)):
-        return function
+    """A copy of `function` without import statements."""
     return _Transformer().visit(copy.deepcopy(function))
 
 
@@ -50,6 +49,6 @@ def _bound(name: str, value: HookCall) -> ast.Assign:
 
 
 def _placed(new: Any, node: ast.AST) -> Any:
-    for part in ast.walk(new):
+    for part in all_nodes(new):
         ast.copy_location(part, node)
     return new

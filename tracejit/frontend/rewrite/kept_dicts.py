@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracejit.frontend.rewrite.constructs import is_generator
+from tracejit.frontend.rewrite.nodes import all_nodes
 
 __all__ = ["with_kept_dicts"]
 
@@ -45,10 +46,10 @@ def _names(function: Any) -> set[str]:
     first = {_binds(s): s for s in reversed(function.body) if _binds(s)}
     if not first or is_generator(function):
         return set()
-    nodes = list(ast.walk(function))
+    nodes = all_nodes(function)
     if any(isinstance(n, ast.Try) and n.finalbody or _is_seeing(n) for n in nodes):
         return set()
-    inside = {id(n) for f in nodes if f is not function and _is_scope(f) for n in ast.walk(f)}
+    inside = {id(n) for f in nodes if f is not function and _is_scope(f) for n in all_nodes(f)}
     allowed = {id(n) for node in nodes for n in _uses(node)}
     found = set()
     for name, statement in first.items():

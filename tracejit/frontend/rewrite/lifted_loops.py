@@ -21,6 +21,7 @@ from typing import Any
 from tracejit.frontend.rewrite.assigned_names import certain_names
 from tracejit.frontend.rewrite.constructs import bound_names, parameters
 from tracejit.frontend.rewrite.live_names import LiveNames, read_later
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 from tracejit.frontend.rewrite.source import (
     Definition,
     compile_definition,
@@ -70,7 +71,7 @@ def own_nodes(root: Any) -> Iterator[Any]:
         node = pending.pop()
         yield node
         if not isinstance(node, _FUNCTIONS):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
 
 
 def lifted_loops(
@@ -83,7 +84,7 @@ def lifted_loops(
     node = definition.node
     if not isinstance(node, ast.FunctionDef):
         return []
-    inner = list(ast.walk(node))
+    inner = all_nodes(node)
     if any(isinstance(n, _UNKNOWN) for n in inner) or _is_mangled(definition, inner):
         return []
     return _Lifting(definition, node, code, names).loops()
@@ -118,7 +119,7 @@ class _Lifting:
         self.outer = frozenset(name for n in declared for name in n.names)
         #: Names that functions inside this one bind.
         self.shared = frozenset(
-            name for n in ast.walk(node) if isinstance(n, ast.Nonlocal) for name in n.names
+            name for n in all_nodes(node) if isinstance(n, ast.Nonlocal) for name in n.names
         )
         #: The lines on which names are bound.
         self.stores = [(n.lineno, name) for n in own for name in _stored(n)]
@@ -137,7 +138,7 @@ class _Lifting:
                 if lifted is not None:
                     inside = (*inside, len(found))
                     found.append(lifted)
-            for child in ast.iter_child_nodes(node):
+            for child in parts_of(node):
                 if not isinstance(child, (ast.expr, *_FUNCTIONS)):
                     pending.append((child, around, inside))
         return found
@@ -237,7 +238,7 @@ def _jumps_out(loop: Loop) -> bool:
         if isinstance(node, (ast.For, ast.While)):
             pending.extend(node.orelse)
         elif not isinstance(node, _FUNCTIONS):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
     return False
 
 

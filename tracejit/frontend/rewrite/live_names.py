@@ -19,11 +19,14 @@ from tracejit.frontend.rewrite.constructs import (
     parameters,
     stored_names,
 )
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LiveNames", "read_later"]
 
 _NOTHING: frozenset[str] = frozenset()
+#: What may read names after the statement in which it stands.
+_LATER = frozenset((ast.FunctionDef, ast.Lambda, ast.GeneratorExp))
 #: Expressions whose parts are evaluated in the order of their fields, each of them exactly once.
 _IN_ORDER = (
     ast.Attribute,
@@ -76,8 +79,11 @@ class LiveNames:
         body: list[Any] = function.body if isinstance(function.body, list) else [function.body]
         first = parameters(function.args)
         self.names = frozenset(first) | bound_names(body)
-        self.always = read_later(body) & self.names
-        if any(isinstance(n, ast.Name) and n.id == "super" for s in body for n in ast.walk(s)):
+        nodes = all_nodes(*body)
+        self.always = _NOTHING
+        if not _LATER.isdisjoint(map(type, nodes)):
+            self.always = read_later(body) & self.names
+        if any(type(n) is ast.Name and n.id == "super" for n in nodes):
             self.always |= frozenset(first[:1])
         self.points: list[_Point] = []
         self.exits: dict[ast.stmt, list[_Point]] = {}
@@ -274,7 +280,7 @@ def _effect(node: Any) -> tuple[frozenset[str], frozenset[str]]:
     elif isinstance(node, ast.Compare):
         certain, possible = [node.left, *node.comparators[:1]], node.comparators[1:]
     elif isinstance(node, _IN_ORDER):
-        certain = list(ast.iter_child_nodes(node))
+        certain = parts_of(node)
     else:
         return _reads(node), _NOTHING
     reads, bound = _NOTHING, _NOTHING
@@ -300,7 +306,7 @@ def _reads(root: Any) -> frozenset[str]:
             names |= _read_by_items(node)
             pending.append(node.generators[0].iter)
         elif node is not None:
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
     return frozenset(names)
 
 
@@ -335,5 +341,5 @@ def read_later(body: list[Any], without: Collection[int] = ()) -> frozenset[str]
             names |= _taken(node)
         elif isinstance(node, ast.GeneratorExp):
             names |= _read_by_items(node)
-        pending.extend(ast.iter_child_nodes(node))
+        pending.extend(parts_of(node))
     return frozenset(names)

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from tracejit.frontend.rewrite.nodes import parts_of
+
 __all__ = ["OUTER", "with_outer_names"]
 
 #: The name of the object; what is rewritten loads it from the interpreter.
@@ -21,8 +23,6 @@ def with_outer_names(function: Any, free: Iterable[str]) -> Any:
 
     A nonlocal name of a function around an inner one stays declared.
     """
-    if not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in ast.walk(function)):
-        return function
     return _Transformer(frozenset(free)).function(function)
 
 
@@ -50,7 +50,7 @@ class _Transformer(ast.NodeTransformer):
             elif isinstance(n, ast.Nonlocal):
                 names.update(self.free.intersection(n.names))
             if not isinstance(n, (ast.FunctionDef, ast.Lambda)):
-                pending.extend(ast.iter_child_nodes(n))
+                pending.extend(parts_of(n))
         return frozenset(names)
 
     def visit_Name(self, node: ast.Name) -> Any:

@@ -20,9 +20,7 @@ _NAME = "__tracejit_match_{}__"
 
 
 def without_patterns(function: Any) -> Any:
-    """`function` without `match` statements; a copy where it holds any."""
-    if not any(isinstance(n, ast.Match) for n in ast.walk(function)):
-        return function
+    """A copy of `function` without `match` statements."""
     return _Transformer().visit(copy.deepcopy(function))
 
 

@@ -21,6 +21,7 @@ from tracejit.frontend.rewrite.constructs import (
     parameters,
     stored_names,
 )
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 
 __all__ = ["with_boxes"]
 
@@ -29,8 +30,6 @@ _BOX = "__tracejit_box{}__"
 
 def with_boxes(function: Any) -> Any:
     """`function`, a copy of which this is, without nonlocal names of functions inside it."""
-    if not any(isinstance(n, ast.Nonlocal) for n in ast.walk(function)):
-        return function
     return _Transformer().function(function)
 
 
@@ -42,7 +41,7 @@ def _own_statements(function: Any) -> list[Any]:
         node = pending.pop()
         found.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
     return found
 
 
@@ -88,7 +87,7 @@ class _Transformer(ast.NodeTransformer):
     def function(self, node: Any) -> Any:
         own = _bound(node)
         shared = _shared(node, own)
-        inside = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+        inside = [n for n in all_nodes(node) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
         shared -= set().union(*map(_bound_otherwise, inside))
         outside, box = self.boxes, _BOX.format(self._count)
         self.boxes = {name: b for name, b in outside.items() if name not in own}

@@ -24,6 +24,7 @@ from typing import Any
 
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
+from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 from tracejit.frontend.rewrite.quiet import without_warnings
 from tracejit.lazy_dataclass import dataclass
 from tracejit.locks import short_lock
@@ -204,7 +205,7 @@ def _compiled(definition: Definition, code: CodeType) -> CodeType | None:
     node = definition.node
     if (node.name if isinstance(node, ast.FunctionDef) else "<lambda>") != code.co_name:
         return None
-    for inner in ast.walk(node):
+    for inner in all_nodes(node):
         if isinstance(inner, ast.ClassDef):
             place = Where(code.co_filename, inner.lineno, code.co_name)
             raise TraceError("TJ008", "class", place)
@@ -316,7 +317,7 @@ def _collect(tree: ast.AST, definitions: dict[int, list[tuple[FunctionNode, str 
             definitions.setdefault(first, []).append((node, class_name))
         elif isinstance(node, ast.Lambda):
             definitions.setdefault(node.lineno, []).append((node, class_name))
-        pending.extend((child, class_name) for child in ast.iter_child_nodes(node))
+        pending.extend((child, class_name) for child in parts_of(node))
 
 
 def _imported(tree: ast.Module) -> tuple[str, ...]:
@@ -328,7 +329,7 @@ def _imported(tree: ast.Module) -> tuple[str, ...]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names.update((a.asname or a.name.partition(".")[0], None) for a in node.names)
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(parts_of(node))
     names.pop("*", None)
     return tuple(names)
 
