@@ -246,7 +246,8 @@ def stacked_calls(a):
 
 @program(M, V, subsets=BOTH)
 def transforms(a, x):
-    y = np.fft.fft(x) + np.fft.fft(a, axis=0)
+    y = np.fft.fft(x) + np.fft.fft(a, axis=0) + np.fft.fft(x, None, -1, "ortho")
+    y = y + np.fft.fft2(a, norm="forward") + np.fft.hfft(a, 4, 1, "ortho")
     return y, np.fft.irfft(x, 6), np.fft.fft(a, 5, 1), np.fft.fft2(a), np.fft.rfft(a, axis=-2)
 
 

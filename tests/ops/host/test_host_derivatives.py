@@ -192,6 +192,8 @@ def test_general_eigenvalues(dtype: Any) -> None:
 def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
     x = spread(*shape, dtype)
     check(lambda x: np.linalg.pinv(x), x)
+    check(lambda x: np.linalg.pinv(x, 0.5), x)
+    check(lambda x: np.linalg.pinv(np.stack([x, 2 * x]), rtol=0.3), x)
     check(lambda x: np.linalg.norm(x, 2), x)
     check(lambda x: np.linalg.norm(x, -2), x)
     check(lambda x: np.linalg.norm(x, "nuc"), x)
@@ -200,6 +202,7 @@ def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
     check(lambda x: np.linalg.cond(x, -2), x)
     b = numbers(shape[0], 2, dtype=dtype)
     check(lambda x, b: np.linalg.lstsq(x, b)[0], x, b)
+    check(lambda x, b: np.linalg.lstsq(x, b, rcond=0.5)[0], x, b)
     check(lambda x, b: np.linalg.lstsq(x, b)[0], x, b[:, 0].copy())
 
 

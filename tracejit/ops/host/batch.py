@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__ = ["batched_call", "maps_over_lanes"]
+__all__ = ["OF_MATRICES", "batched_call", "maps_over_lanes"]
 
-_OF_MATRICES = (
+#: Functions of matrices, and of stacks of them.
+OF_MATRICES: set[Any] = {
     *(np.linalg.svd, np.linalg.svdvals, np.linalg.qr, np.linalg.pinv, np.linalg.matrix_rank),
     *(np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals),
     *(np.linalg.det, np.linalg.slogdet, np.linalg.inv, np.linalg.cholesky),
-)
+}
 _ALONG_AXIS = "fft ifft rfft irfft hfft ihfft".split()
 #: Where `axis` stands among the arguments of a Fourier transform.
 _AXIS_PLACE = 2
@@ -60,7 +61,7 @@ def maps_over_lanes(
     if arguments[:1] != (("operand", 0),) or any(a[0] != "constant" for a in rest):
         return False
     ndim = len(shape_of(inputs[0]))
-    if function in _OF_MATRICES:
+    if function in OF_MATRICES:
         return ndim >= 2
     return _is_along_axis(function) and ndim >= 1 and type(_axis(attrs)) is int
 
@@ -103,12 +104,12 @@ def _batch_of(described: Any, at: BatchAdaptor) -> Any:
 def _from_the_end(attrs: Attrs, ndim: int) -> dict[str, Any]:
     """The arguments of a Fourier transform, its axis counted from the end."""
     axis = _axis(attrs)
-    axis = axis if axis < 0 else axis - ndim
+    counted = ("constant", axis if axis < 0 else axis - ndim)
+    given = attrs["arguments"]
+    if len(given) > _AXIS_PLACE:
+        return {"arguments": (*given[:_AXIS_PLACE], counted, *given[_AXIS_PLACE + 1 :])}
     rest = tuple(item for item in attrs["keywords"] if item[0] != "axis")
-    return {
-        "arguments": attrs["arguments"][:_AXIS_PLACE],
-        "keywords": (*rest, ("axis", ("constant", axis))),
-    }
+    return {"keywords": (*rest, ("axis", counted))}
 
 
 def _aligned(c: DerivativeBuilder, at: BatchAdaptor, k: int, ndim: int) -> Value:

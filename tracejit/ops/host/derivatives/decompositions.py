@@ -12,7 +12,8 @@ Where it is not unique:
 - singular vectors and eigenvectors of complex matrices have phases that no formula follows: only
   functions that do not depend on them have right derivatives;
 - `eigh` and `eigvalsh` read one triangle; the function differentiated is that of (A + A^H) / 2;
-- `pinv` and `lstsq` are differentiated at constant rank.
+- `pinv` and `lstsq` are differentiated at constant rank; where they are told which singular values
+  to leave out, with those left out.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ __all__ = [
     "Tangents",
     "gaps_of",
     "real_dtype",
+    "truncated_inverse_jvp",
     "values_jvp",
 ]
 
@@ -132,6 +134,37 @@ def values_jvp(at: HostAdaptor, x: Value, t: Value) -> tuple[Value, Value]:
     """The tangents of the singular values of `x` for its own, and the values."""
     u, s, vh, dx = terms(at, *_factors(at, x), t)
     return _diagonal(u.H @ dx @ vh.H).value, s.value
+
+
+def truncated_inverse_jvp(
+    at: HostAdaptor, x: Value, t: Value, relative: float, absolute: float = 0.0
+) -> Value:
+    """The tangent of the pseudo-inverse V f(S) U^H of `x`, where f is 1 / s above a limit, else 0.
+
+    The limit is `absolute` and `relative` times the largest singular value. By divided differences
+    of f, taken as an odd function of the eigenvalues s and -s of the matrix (0 x; x^H 0): after
+    V. Noferini, "A formula for the Frechet derivative of a generalized matrix function" (2017).
+    """
+    u, s, vh, dx = terms(at, *_factors(at, x), t)
+    c, v, shape = at.c, vh.H, shape_of(s.type)
+    zeros = (0,) * len(shape)
+    largest = s.of(c.shaped(slice_of(c, s.value, zeros, (*shape[:-1], 1)), s.type))
+    is_kept = s > absolute + largest * relative
+    inverse, kept = _reciprocal(where(is_kept, s, 0)), where(is_kept, s.full(1), 0)
+    rest, dropped = 1 - kept, where(is_kept, 0, s)
+    inner = u.H @ dx @ v
+    turned, gaps = inner.H, gaps_of(s * s).op("absolute").cast(dtype_of(inner.type))
+
+    def between(m: Term, rows: Term, by_column: Term) -> Term:
+        return _scaled_rows(_scaled(m, by_column), rows)
+
+    mixed = between(inner, kept, rest) + between(inner, rest, kept)
+    mixed += between(turned, inverse, dropped) + between(turned, dropped, inverse)
+    core = gaps * mixed - between(turned, inverse, inverse)
+    squares = inverse * inverse
+    left = _rejected(u, _scaled(dx @ v, squares)) @ vh
+    right = u @ _rejected(v, _scaled(dx.H @ u, squares)).H
+    return (u @ core @ vh + left + right).H.value
 
 
 def _operand(at: HostAdaptor) -> str:

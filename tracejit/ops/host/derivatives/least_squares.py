@@ -8,14 +8,13 @@ import numpy as np
 
 from tracejit.ir.derivatives import NoTangent
 from tracejit.ir.graph import Value
-from tracejit.ir.terms import terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
     Tangents,
     real_dtype,
     values_jvp,
 )
-from tracejit.ops.host.derivatives.matrices import pinv_tangent
+from tracejit.ops.host.derivatives.matrices import inverse_jvp
 from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
 from tracejit.ops.rules.linalg import columns
 from tracejit.ops.rules.shape import slice_of
@@ -41,14 +40,19 @@ class _Fit:
         self.vector = len(shape_of(b.type)) == 1
         self.b = self.matrix(b)
 
+    def given_cutoff(self) -> float | None:
+        """Which singular values are taken for 0, relative to the largest one, if the call says."""
+        cutoff = self.at.constant("cond" if self.at.path.startswith("scipy") else "rcond")
+        return None if cutoff is None or cutoff < 0 else float(cutoff)
+
     def _cutoff(self, t: ArrayType) -> float:
-        """Which singular values are taken for 0, relative to the largest one."""
+        """The same, or what the library takes."""
         eps = float(np.finfo(t.dtype).eps)
-        of_scipy = self.at.path.startswith("scipy")
-        cutoff = self.at.constant("cond" if of_scipy else "rcond")
+        cutoff = self.given_cutoff()
         if cutoff is not None:
-            return eps if cutoff < 0 else float(cutoff)
-        if of_scipy:
+            return cutoff
+        is_scipy = self.at.path.startswith("scipy")
+        if is_scipy or self.at.constant("rcond") is not None:
             return eps
         if not all(isinstance(d, int) for d in t.shape):
             raise self.at.underivable(
@@ -84,7 +88,8 @@ def _lstsq_jvp(at: HostAdaptor, tangents: Tangents) -> Sequence[Value | NoTangen
     parts = []
     if "a" in tangents:
         t = c.cast(tangents["a"], fit.dtype)
-        parts.append(c.matmul(pinv_tangent(*terms(at, fit.a, fit.p, t)).value, fit.b))
+        changed = inverse_jvp(at, fit.a, fit.p, t, fit.given_cutoff())
+        parts.append(c.matmul(changed, fit.b))
     if "b" in tangents:
         parts.append(c.matmul(fit.p, fit.matrix(tangents["b"])))
     out = sum_of(c, *parts)

@@ -14,10 +14,12 @@ import numpy as np
 from tracejit.ir.graph import Value
 from tracejit.ir.terms import Term, terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
+from tracejit.ops.host.batch import OF_MATRICES
 from tracejit.ops.host.derivatives.decompositions import (
     Results,
     Tangents,
     gaps_of,
+    truncated_inverse_jvp,
     values_jvp,
 )
 from tracejit.ops.host.derivatives.registry import (
@@ -30,7 +32,11 @@ from tracejit.ops.host.registered import registered
 from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal
 from tracejit.ops.rules.shape import slice_of
 
-__all__ = ["eigenvectors", "pinv_tangent"]
+__all__ = ["eigenvectors", "inverse_jvp"]
+
+#: Up to so many units of rounding a limit of singular values leaves out only what rounding made.
+_ROUNDING = 2**16
+_MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
 
 
 # Pseudo-inverses ---------------------------------------------------------------------------------
@@ -49,9 +55,38 @@ def pseudo_inverse(a: np.ndarray[Any, Any], rcond: float) -> np.ndarray[Any, Any
     return np.linalg.pinv(a, rcond)
 
 
+OF_MATRICES.add(pseudo_inverse)
+
+
 def _pinv_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     at.only(hermitian=False, return_rank=False)
-    return (pinv_tangent(*terms(at, at.x("a"), at.call.y(), tangents["a"])).value,)
+    relative, absolute = _limits(at)
+    return (inverse_jvp(at, at.x("a"), at.call.y(), tangents["a"], relative, absolute),)
+
+
+def _limits(at: HostAdaptor) -> tuple[float | None, float]:
+    """Up to where singular values are taken for 0: relative to the largest one, and absolute."""
+    if not at.path.startswith(_SCIPY):
+        limit = at.constant("rtol" if "rtol" in at.given else "rcond")
+        return limit, 0.0
+    relative, absolute = at.constant("rtol", None), at.constant("atol", None)
+    if relative is None and absolute is not None:
+        t = at.type("a")
+        sizes = [n for n in shape_of(t) if isinstance(n, int)]
+        if len(sizes) < len(shape_of(t)):
+            raise at.underivable("with atol= and sizes known at run time has no derivative rule")
+        relative = max(sizes) * float(np.finfo(dtype_of(t)).eps)
+    return relative, absolute or 0.0
+
+
+def inverse_jvp(
+    at: HostAdaptor, a: Value, p: Value, t: Value, relative: float | None, absolute: float = 0.0
+) -> Value:
+    """The tangent of a pseudo-inverse. What a limit of rounding leaves out is taken for 0."""
+    limit = _ROUNDING * float(np.finfo(dtype_of(a.type)).eps)
+    if not absolute and (relative is None or relative <= limit):
+        return pinv_tangent(*terms(at, a, p, t)).value
+    return truncated_inverse_jvp(at, a, t, relative or 0.0, absolute)
 
 
 # Norms by singular values, which derivatives of SciPy's call -----------------------------------
@@ -136,7 +171,6 @@ def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (dw,) if len(outs) == 1 else (dw, turned)
 
 
-_MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
 _PINV = (f"{_MATRIX}pinv", f"{__name__}:pseudo_inverse", f"{_SCIPY}basic:pinv")
 rule(_PINV, "a", jvp=_pinv_jvp)
 rule([f"{_MATRIX}norm"], "x", jvp=_norm_jvp)

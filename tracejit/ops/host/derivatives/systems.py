@@ -87,9 +87,11 @@ def _inv(at: FormulaAdaptor) -> Sequence[Value]:
 @formula([f"{_BASIC}pinvh"], "a")
 def _pinvh(at: FormulaAdaptor) -> Sequence[Value]:
     """The pseudo-inverse, which is the call's own."""
-    at.only(return_rank=False)
+    at.only(return_rank=False, atol=None)
     a = hermitian(at.c, _in_result(at, "a"))
-    return host(at.c, "numpy.linalg:pinv", [a], ArrayType(dtype_of(a.type), shape_of(a.type)))
+    limit = {} if (rtol := at.constant("rtol")) is None else {"rcond": rtol}
+    t = ArrayType(dtype_of(a.type), shape_of(a.type))
+    return host(at.c, "numpy.linalg:pinv", [a], t, **limit)
 
 
 @formula([f"{_BASIC}det"], "a")
