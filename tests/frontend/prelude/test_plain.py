@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import importlib
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def test_each_function_has_a_recipe() -> None:
     called = {name for text in recipes() for name in mentioned(text)}
     functions = [f for fs in functions_of().values() for f in fs if names_of(f)]
     assert [f.__name__ for f in functions if not called & names_of(f)] == []
+
+
+def test_each_function_is_in_one_module() -> None:
+    tables = [importlib.import_module(f"{prelude.__name__}.{file.stem}") for file in FILES]
+    keys = [key for table in tables for key in getattr(table, "FUNCTIONS", ())]
+    assert [key for key in keys if keys.count(key) > 1] == []
 
 
 @pytest.mark.parametrize("module", MODULES)

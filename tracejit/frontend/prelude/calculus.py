@@ -109,50 +109,36 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * mat
     return out
 
 
-def running(ufunc: Any, x: Any, axis: Any, dtype: Any, out: Any, initial: Any) -> Any:
-    """Running sums or products along an axis, which begin with 0 or 1 if `initial`."""
-    x = np.atleast_1d(x)
-    if axis is None:
-        if x.ndim >= 2:
-            raise ValueError(
-                "For arrays which have more than one dimension ``axis`` argument is required."
-            )
-        axis = 0
-    if initial and out is not None:
-        refuse("running sums or products with include_initial= and out=")
-    found = ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
-    if not initial:
-        return found
-    axis = normalize_axis_index(axis, x.ndim)
-    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-    start = np.full(shape, ufunc.identity, found.dtype)
-    return np.concatenate((start, found), axis=axis)
+def running(ufunc: Any) -> Any:
+    """Running sums or products along an axis, which may begin with 0 or 1."""
 
+    def run(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: Any = False,
+    ) -> Any:
+        x = np.atleast_1d(x)
+        if axis is None:
+            if x.ndim >= 2:
+                raise ValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
+            axis = 0
+        if include_initial and out is not None:
+            refuse("running sums or products with include_initial= and out=")
+        found = ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+        if not include_initial:
+            return found
+        axis = normalize_axis_index(axis, x.ndim)
+        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        start = np.full(shape, ufunc.identity, found.dtype)
+        return np.concatenate((start, found), axis=axis)
 
-def cumulative_sum(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: Any = False,
-) -> Any:
-    """Running sums along an axis."""
-    return running(np.add, x, axis, dtype, out, include_initial)
-
-
-def cumulative_prod(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: Any = False,
-) -> Any:
-    """Running products along an axis."""
-    return running(np.multiply, x, axis, dtype, out, include_initial)
+    return run
 
 
 #: Function of NumPy -> the one that is traced in its place.
@@ -161,6 +147,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.ediff1d: ediff1d,
     np.trapezoid: trapezoid,
     np.unwrap: unwrap,
-    np.cumulative_sum: cumulative_sum,
-    np.cumulative_prod: cumulative_prod,
+    np.cumulative_sum: running(np.add),
+    np.cumulative_prod: running(np.multiply),
 }

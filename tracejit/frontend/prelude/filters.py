@@ -70,38 +70,21 @@ def products(a: Any, v: Any, mode: Any) -> Any:
         out[before + size + i] = (a[size + i :] * v[: n - 1 - i]).sum(dtype=dtype)
     middle = out[before : before + size]
     # What is summed is stored once for several products.
-    eights, fours = n // 8 * 8, n // 4 * 4
-    for k in range(0, eights, 8):
-        middle += (
-            a[k : k + size] * v[k]
-            + a[k + 1 : k + 1 + size] * v[k + 1]
-            + a[k + 2 : k + 2 + size] * v[k + 2]
-            + a[k + 3 : k + 3 + size] * v[k + 3]
-            + a[k + 4 : k + 4 + size] * v[k + 4]
-            + a[k + 5 : k + 5 + size] * v[k + 5]
-            + a[k + 6 : k + 6 + size] * v[k + 6]
-            + a[k + 7 : k + 7 + size] * v[k + 7]
-        )
-    for k in range(eights, fours, 4):
-        middle += (
-            a[k : k + size] * v[k]
-            + a[k + 1 : k + 1 + size] * v[k + 1]
-            + a[k + 2 : k + 2 + size] * v[k + 2]
-            + a[k + 3 : k + 3 + size] * v[k + 3]
-        )
-    threes = fours + (n - fours) // 3 * 3
-    for k in range(fours, threes, 3):
-        middle += (
-            a[k : k + size] * v[k]
-            + a[k + 1 : k + 1 + size] * v[k + 1]
-            + a[k + 2 : k + 2 + size] * v[k + 2]
-        )
-    twos = threes + (n - threes) // 2 * 2
-    for k in range(threes, twos, 2):
-        middle += a[k : k + size] * v[k] + a[k + 1 : k + 1 + size] * v[k + 1]
-    for k in range(twos, n):
-        middle += a[k : k + size] * v[k]
+    first = 0
+    for count in (8, 4, 3, 2, 1):
+        last = first + (n - first) // count * count
+        for k in range(first, last, count):
+            middle += of_taps(a, v, k, size, count)
+        first = last
     return out
+
+
+def of_taps(a: Any, v: Any, k: Any, size: Any, count: Any) -> Any:
+    """The sum of the products of `count` elements of the second sequence from `k` on."""
+    found = a[k : k + size] * v[k]
+    for j in range(k + 1, k + count):
+        found = found + a[j : j + size] * v[j]
+    return found
 
 
 def of_two_taps(a: Any, v: Any, mode: str) -> Any:

@@ -232,78 +232,31 @@ def quantiles(
     return out
 
 
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Any:
-    """The q-th percentiles along axes."""
-    given = (a, q, axis, out, overwrite_input, method, keepdims, weights, interpolation)
-    return quantiles("percentile", *given)
+def named(name: str, no_keepdims: Any) -> Any:
+    """The q-th quantiles along axes, as NumPy's function of that name gives them."""
 
+    def found(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: Any = False,
+        method: Any = "linear",
+        keepdims: Any = no_keepdims,
+        *,
+        weights: Any = None,
+        interpolation: Any = None,
+    ) -> Any:
+        given = (a, q, axis, out, overwrite_input, method, keepdims, weights, interpolation)
+        return quantiles(name, *given)
 
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Any:
-    """The q-th quantiles along axes."""
-    given = (a, q, axis, out, overwrite_input, method, keepdims, weights, interpolation)
-    return quantiles("quantile", *given)
-
-
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: Any = "linear",
-    keepdims: Any = np._NoValue,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Any:
-    """The q-th percentiles of all elements but NaN along axes."""
-    given = (a, q, axis, out, overwrite_input, method, keepdims, weights, interpolation)
-    return quantiles("nanpercentile", *given)
-
-
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: Any = "linear",
-    keepdims: Any = np._NoValue,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Any:
-    """The q-th quantiles of all elements but NaN along axes."""
-    given = (a, q, axis, out, overwrite_input, method, keepdims, weights, interpolation)
-    return quantiles("nanquantile", *given)
+    return found
 
 
 #: Function of NumPy -> the one that is traced in its place.
 FUNCTIONS: dict[Any, Any] = {
-    np.nanpercentile: nanpercentile,
-    np.nanquantile: nanquantile,
-    np.percentile: percentile,
-    np.quantile: quantile,
+    np.nanpercentile: named("nanpercentile", np._NoValue),
+    np.nanquantile: named("nanquantile", np._NoValue),
+    np.percentile: named("percentile", False),
+    np.quantile: named("quantile", False),
 }

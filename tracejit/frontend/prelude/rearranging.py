@@ -81,20 +81,21 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
 
 def fftshift(x: Any, axes: Any = None) -> Any:
     """The element at index 0 of each axis moved to the middle."""
-    x = np.asarray(x)
-    axes = tuple(range(x.ndim)) if axes is None else axes
-    if isinstance(axes, (int, np.integer)):
-        return np.roll(x, x.shape[axes] // 2, axes)
-    return np.roll(x, [x.shape[k] // 2 for k in axes], axes)
+    return shifted(x, axes, lambda n: n // 2)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The element in the middle of each axis moved to index 0."""
+    return shifted(x, axes, lambda n: -(n // 2))
+
+
+def shifted(x: Any, axes: Any, distance: Any) -> Any:
+    """An array moved along axes, by a distance that depends on their sizes."""
     x = np.asarray(x)
     axes = tuple(range(x.ndim)) if axes is None else axes
     if isinstance(axes, (int, np.integer)):
-        return np.roll(x, -(x.shape[axes] // 2), axes)
-    return np.roll(x, [-(x.shape[k] // 2) for k in axes], axes)
+        return np.roll(x, distance(x.shape[axes]), axes)
+    return np.roll(x, [distance(x.shape[k]) for k in axes], axes)
 
 
 def tile(A: Any, reps: Any) -> Any:
@@ -218,50 +219,9 @@ def triu(m: Any, k: Any = 0) -> Any:
     return np.where(lower_mask(m.shape, k - 1), m.dtype.type(0), m)
 
 
-def cross(
-    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
-) -> Any:
-    """The vector product of vectors with three components."""
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    x, y = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
-        refuse("np.cross of vectors without 3 components")
-    dtype = np.promote_types(x.dtype, y.dtype)
-    (a0, a1, a2), (b0, b1, b2) = [[v[..., k] for k in range(3)] for v in (x, y)]
-    parts = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
-    return np.moveaxis(np.stack(parts, axis=-1).astype(dtype).copy(), -1, axisc)
-
-
-def linalg_cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
-    """The vector product of vectors with three components along an axis."""
-    x1, x2 = np.asanyarray(x1), np.asanyarray(x2)
-    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(
-            "Both input arrays must be (arrays of) 3-dimensional vectors, "
-            f"but they are {x1.shape[axis]} and {x2.shape[axis]} dimensional instead."
-        )
-    return np.cross(x1, x2, axis=axis)
-
-
-def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product."""
-    b = np.asanyarray(b)
-    a = np.array(a, copy=None, subok=True, ndmin=b.ndim)
-    if a.ndim == 0 or b.ndim == 0:
-        return np.multiply(a, b)
-    rows = a.shape
-    columns = (1,) * (a.ndim - b.ndim) + b.shape
-    left = a.reshape([d for n in rows for d in (n, 1)])
-    right = b.reshape([d for n in columns for d in (1, n)])
-    return np.multiply(left, right).reshape([p * q for p, q in zip(rows, columns, strict=True)])
-
-
 #: Function of NumPy -> the one that is traced in its place.
 FUNCTIONS: dict[Any, Any] = {
     np.array_split: array_split,
-    np.cross: cross,
-    np.linalg.cross: linalg_cross,
     np.diag: diag,
     np.diagflat: diagflat,
     np.dsplit: dsplit,
@@ -271,7 +231,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.fft.fftshift: fftshift,
     np.fft.ifftshift: ifftshift,
     np.hsplit: hsplit,
-    np.kron: kron,
     np.rollaxis: rollaxis,
     np.rot90: rot90,
     np.split: split,

@@ -219,99 +219,67 @@ def without_nan(a: Any, number: Any) -> Any:
     return clean, missing
 
 
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running sums of all elements but NaN."""
-    return np.cumsum(without_nan(a, 0)[0], axis=axis, dtype=dtype, out=out)
+def accumulation(function: Any, number: float) -> Any:
+    """Running sums or products of all elements but NaN, of which `number` changes none."""
+
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return function(without_nan(a, number)[0], axis=axis, dtype=dtype, out=out)
+
+    return run
 
 
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running products of all elements but NaN."""
-    return np.cumprod(without_nan(a, 1)[0], axis=axis, dtype=dtype, out=out)
+def total(function: Any, number: float) -> Any:
+    """The sum or product of all elements but NaN, which `number` does not change."""
+
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NOT_GIVEN,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+    ) -> Any:
+        options = given(keepdims=keepdims, initial=initial, where=where)
+        return function(without_nan(a, number)[0], axis=axis, dtype=dtype, out=out, **options)
+
+    return run
 
 
-def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NOT_GIVEN,
-    initial: Any = NOT_GIVEN,
-    where: Any = NOT_GIVEN,
-) -> Any:
-    """The sum of all elements but NaN."""
-    options = given(keepdims=keepdims, initial=initial, where=where)
-    return np.sum(without_nan(a, 0)[0], axis=axis, dtype=dtype, out=out, **options)
-
-
-def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NOT_GIVEN,
-    initial: Any = NOT_GIVEN,
-    where: Any = NOT_GIVEN,
-) -> Any:
-    """The product of all elements but NaN."""
-    options = given(keepdims=keepdims, initial=initial, where=where)
-    return np.prod(without_nan(a, 1)[0], axis=axis, dtype=dtype, out=out, **options)
-
-
-def extreme(ufunc: Any, worst: float, a: Any, axis: Any, out: Any, options: Any) -> Any:
+def extreme(function: Any, ufunc: Any, worst: float) -> Any:
     """The extreme of all elements but NaN, by the ufunc that leaves it out."""
-    if isinstance(a, np.ndarray):
-        return ufunc.reduce(a, axis=axis, out=out, **options)
-    a, missing = without_nan(a, worst)
-    function = np.max if worst < 0 else np.min
-    found = function(a, axis=axis, out=out, **options)
-    if missing is None:
-        return found
-    options = {name: x for name, x in options.items() if name != "initial"}
-    return filled(found, np.nan, np.all(missing, axis=axis, **options))
+
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NOT_GIVEN,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+    ) -> Any:
+        options = given(keepdims=keepdims, where=where)
+        first = given(initial=initial)
+        if isinstance(a, np.ndarray):
+            return ufunc.reduce(a, axis=axis, out=out, **options, **first)
+        a, missing = without_nan(a, worst)
+        found = function(a, axis=axis, out=out, **options, **first)
+        if missing is None:
+            return found
+        return filled(found, np.nan, np.all(missing, axis=axis, **options))
+
+    return run
 
 
-def nanmax(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = NOT_GIVEN,
-    initial: Any = NOT_GIVEN,
-    where: Any = NOT_GIVEN,
-) -> Any:
-    """The maximum of all elements but NaN."""
-    options = given(keepdims=keepdims, initial=initial, where=where)
-    return extreme(np.fmax, -np.inf, a, axis, out, options)
-
-
-def nanmin(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = NOT_GIVEN,
-    initial: Any = NOT_GIVEN,
-    where: Any = NOT_GIVEN,
-) -> Any:
-    """The minimum of all elements but NaN."""
-    options = given(keepdims=keepdims, initial=initial, where=where)
-    return extreme(np.fmin, np.inf, a, axis, out, options)
-
-
-def place(function: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def place(function: Any, worst: float) -> Any:
     """Where the extreme of all elements but NaN is."""
-    a, missing = without_nan(a, worst)
-    if missing is not None and missing.size and np.any(np.all(missing, axis=axis)):
-        raise ValueError("All-NaN slice encountered")
-    return function(a, axis=axis, out=out, **given(keepdims=keepdims))
 
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
+        a, missing = without_nan(a, worst)
+        if missing is not None and missing.size and np.any(np.all(missing, axis=axis)):
+            raise ValueError("All-NaN slice encountered")
+        return function(a, axis=axis, out=out, **given(keepdims=keepdims))
 
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
-    """Where the maximum of all elements but NaN is."""
-    return place(np.argmax, -np.inf, a, axis, out, keepdims)
-
-
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
-    """Where the minimum of all elements but NaN is."""
-    return place(np.argmin, np.inf, a, axis, out, keepdims)
+    return run
 
 
 def check_inexact(dtype: Any, out: Any) -> None:
@@ -442,9 +410,16 @@ def nanstd(
 
 #: Function of NumPy -> the one that is traced in its place.
 FUNCTIONS: dict[Any, Any] = {
-    getattr(np, f.__name__): f
-    for f in (
-        *(average, corrcoef, cov, median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax),
-        *(nanmean, nanmedian, nanmin, nanprod, nanstd, nansum, nanvar, ptp),
-    )
+    **{
+        getattr(np, f.__name__): f
+        for f in (average, corrcoef, cov, median, nanmean, nanmedian, nanstd, nanvar, ptp)
+    },
+    np.nanargmax: place(np.argmax, -np.inf),
+    np.nanargmin: place(np.argmin, np.inf),
+    np.nancumprod: accumulation(np.cumprod, 1),
+    np.nancumsum: accumulation(np.cumsum, 0),
+    np.nanmax: extreme(np.max, np.fmax, -np.inf),
+    np.nanmin: extreme(np.min, np.fmin, np.inf),
+    np.nanprod: total(np.prod, 1),
+    np.nansum: total(np.sum, 0),
 }

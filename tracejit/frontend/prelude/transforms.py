@@ -40,16 +40,14 @@ def along(f: Any, a: Any, pairs: Any, norm: Any) -> Any:
     return a
 
 
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """The transform along several axes, or all."""
-    a = np.asarray(a)
-    return along(np.fft.fft, a, lengths_and_axes(a, s, axes, out)[::-1], norm)
+def along_all(f: Any) -> Any:
+    """A transform along several axes, or all, by one along an axis."""
 
+    def run(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+        a = np.asarray(a)
+        return along(f, a, lengths_and_axes(a, s, axes, out)[::-1], norm)
 
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """The inverse of `fftn`."""
-    a = np.asarray(a)
-    return along(np.fft.ifft, a, lengths_and_axes(a, s, axes, out)[::-1], norm)
+    return run
 
 
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
@@ -66,24 +64,13 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any =
     return along(np.fft.irfft, along(np.fft.ifft, a, pairs[:-1], norm), [pairs[-1]], norm)
 
 
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
-    """The transform along two axes."""
-    return fftn(a, s, axes, norm, out)
+def along_two(f: Any) -> Any:
+    """A transform along two axes, by one along several."""
 
+    def run(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
+        return f(a, s, axes, norm, out)
 
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
-    """The inverse of `fft2`."""
-    return ifftn(a, s, axes, norm, out)
-
-
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
-    """As `fft2` of real numbers: half of the last axis."""
-    return rfftn(a, s, axes, norm, out)
-
-
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
-    """The inverse of `rfft2`."""
-    return irfftn(a, s, axes, norm, out)
+    return run
 
 
 def swapped(norm: Any, out: Any) -> Any:
@@ -105,8 +92,17 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     return np.conjugate(np.fft.rfft(np.asarray(a), n, axis, swapped(norm, out)))
 
 
+fftn, ifftn = along_all(np.fft.fft), along_all(np.fft.ifft)
 #: Function of NumPy -> the one that is traced in its place.
 FUNCTIONS: dict[Any, Any] = {
-    getattr(np.fft, f.__name__): f
-    for f in (fft2, ifft2, fftn, ifftn, rfft2, irfft2, rfftn, irfftn, hfft, ihfft)
+    np.fft.fft2: along_two(fftn),
+    np.fft.fftn: fftn,
+    np.fft.hfft: hfft,
+    np.fft.ifft2: along_two(ifftn),
+    np.fft.ifftn: ifftn,
+    np.fft.ihfft: ihfft,
+    np.fft.irfft2: along_two(irfftn),
+    np.fft.irfftn: irfftn,
+    np.fft.rfft2: along_two(rfftn),
+    np.fft.rfftn: rfftn,
 }

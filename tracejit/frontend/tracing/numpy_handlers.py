@@ -69,8 +69,8 @@ PRELUDE_OF: dict[str, str] = {
         "isneginf isposinf isreal isrealobj nan_to_num real_if_close sort_complex"
     ),
     "rearranging": (
-        "array_split cross diag diagflat dsplit fftshift flip fliplr flipud hsplit ifftshift "
-        "kron rollaxis rot90 split tile tril triu unstack vsplit"
+        "array_split diag diagflat dsplit fftshift flip fliplr flipud hsplit ifftshift "
+        "rollaxis rot90 split tile tril triu unstack vsplit"
     ),
     "searching": ("bincount digitize interp lexsort searchsorted"),
     "sets": (
