@@ -1,18 +1,15 @@
-"""Objects that NumPy makes of arrays, as stand-ins: the flags of an array, converters."""
+"""The flags and strides of arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import asarray
-from tracejit.frontend.numpy.registry import SUBSCRIPTS
-from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.tracing.layout import byte_strides, is_c_contiguous
 from tracejit.frontend.tracing.symint import unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, here, is_number, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
 
-__all__ = ["ArrayConverter", "Flags", "strides_of"]
+__all__ = ["Flags", "strides_of"]
 
 
 class Flags:
@@ -49,28 +46,3 @@ def strides_of(x: TracedArray) -> tuple[Any, ...]:
     if found is None or not all(env.expect(1, "<", d) for d in x.type.shape):
         raise TraceError("TJ002", "strides of an array whose layout is not known", user_line())
     return tuple(unwrap(s, env) for s in found)
-
-
-class ArrayConverter:
-    """NumPy's helper of functions that take numbers and arrays: one object that it converts."""
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
-        self.is_scalar = is_number(given)
-
-    def attribute(self, name: str) -> Any:
-        """A method of the converter, or whether it was given a scalar."""
-        if name == "scalar_input":
-            return (self.is_scalar,)
-        if name == "as_arrays":
-            return lambda subok=True: (asarray(self.given),)
-        if name == "wrap":
-            return lambda array, to_scalar=self.is_scalar: as_scalar(array) if to_scalar else array
-        raise TraceError("TJ002", f"a converter's {name}", user_line())
-
-
-def _converted(converter: ArrayConverter, k: int) -> TracedArray:
-    return (asarray(converter.given),)[k]
-
-
-SUBSCRIPTS[ArrayConverter] = _converted

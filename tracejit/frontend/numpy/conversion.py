@@ -8,6 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.memory_orders import in_c_order
+from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -16,18 +17,17 @@ from tracejit.frontend.tracing.tracer import (
     Tracer,
     as_array,
     check_dtype,
-    given_dtype,
     here,
     lift,
     user_line,
     wrap,
+    wrap_array,
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
+from tracejit.ir.types import NpScalar, PyScalar, dtype_name, dtype_of
 
 __all__ = [
-    "as_read",
     "asarray",
     "astype",
     "cast_value",
@@ -40,28 +40,18 @@ __all__ = [
 
 def asarray(x: Any, dtype: Any = None) -> TracedArray:
     """A number, tracer or nested sequence of them as a traced array."""
-    trace = here()
+    here()
     if isinstance(x, (list, tuple, range)):
         if not _has_tracer(x):
-            array = np.array(x, dtype)
-            return _constant_array(array)
+            return constant_array(np.array(x, dtype))
         wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
         return in_c_order(_stacked([astype(_element(item, wanted), wanted) for item in x]))
     t = lift(x)
     if not isinstance(t, TracedArray):
         if dtype is not None:
             t = _number(t if isinstance(x, np.generic) else x, np.dtype(dtype))
-        wrapped = wrap(trace, as_array(t, ()))
-        assert isinstance(wrapped, TracedArray)
-        t = wrapped
+        t = wrap_array(as_array(t, ()))
     return t if dtype is None else astype(t, np.dtype(dtype))
-
-
-def as_read(x: Any) -> TracedArray:
-    """An array whose attributes NumPy reads. Raises AttributeError for a list, which has none."""
-    if isinstance(x, (list, tuple)):
-        raise AttributeError(f"'{type(x).__name__}' object has no attribute 'ndim'")
-    return asarray(x)
 
 
 def _number(x: Any, dtype: np.dtype[Any]) -> Tracer:
@@ -85,9 +75,7 @@ def _stacked(parts: list[TracedArray]) -> TracedArray:
         if x.ndim != len(first) or any(not trace.env.expect(a, "==", b) for a, b in pairs):
             raise ValueError("all input arrays must have the same shape")
     rows = [fit_dims(x.view("reshape", shape=(1, *x.type.shape)), (1, *first)) for x in parts]
-    joined = wrap(trace, trace.emit("concatenate", [x.value() for x in rows], axis=0))
-    assert isinstance(joined, TracedArray)
-    return joined
+    return wrap_array(trace.emit("concatenate", [x.value() for x in rows], axis=0))
 
 
 def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
@@ -98,23 +86,12 @@ def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     if isinstance(x, (list, tuple)):
         return asarray(x, dtype)
     _require_real(x, dtype)
-    made = wrap(here(), as_array(wrap(here(), stored(x, dtype)), ()))
-    assert isinstance(made, TracedArray)
-    return made
+    return wrap_array(as_array(wrap(here(), stored(x, dtype)), ()))
 
 
 def _joint_dtype(items: Any) -> np.dtype[Any]:
     """The dtype np.array gives a sequence: Python numbers count with their default dtypes."""
     return np.result_type(*(asarray(item).dtype for item in items))
-
-
-def _constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
-    trace = here()
-    given_dtype(array.dtype)
-    value = trace.constant(array, ArrayType(array.dtype, array.shape))
-    wrapped = wrap(trace, value)
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
 
 
 def _has_tracer(x: Any) -> bool:
@@ -129,9 +106,7 @@ def astype(x: Any, dtype: np.dtype[Any]) -> TracedArray:
     if x.dtype == dtype:
         assert isinstance(x, TracedArray)
         return x
-    wrapped = wrap(here(), cast_value(x.value(), dtype))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    return wrap_array(cast_value(x.value(), dtype))
 
 
 def is_static_number(x: Any) -> bool:

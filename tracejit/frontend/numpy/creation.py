@@ -8,12 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
-from tracejit.frontend.numpy.memory_orders import (
-    copied,
-    expect_several,
-    laid_out_as,
-    memory_order,
-)
+from tracejit.frontend.numpy.memory_orders import copied, expect_several, laid_out_as, memory_order
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
@@ -26,13 +21,12 @@ from tracejit.frontend.tracing.tracer import (
     here,
     user_line,
     wrap,
+    wrap_array,
 )
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_name
 
 __all__ = ["filled", "iota", "placeholder", "with_order"]
-
-_F64 = np.dtype(np.float64)
 
 
 def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
@@ -42,9 +36,7 @@ def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
         raise ValueError("negative dimensions are not allowed")
     if isinstance(size, int) and size >= 2**48:
         raise TraceError("TJ004", "more numbers than memory holds", user_line())
-    wrapped = wrap(trace, trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    return wrap_array(trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
 
 
 def filled(shape: tuple[Dim, ...], value: Any, dtype: np.dtype[Any]) -> TracedArray:
@@ -60,9 +52,7 @@ def filled(shape: tuple[Dim, ...], value: Any, dtype: np.dtype[Any]) -> TracedAr
             "possible size."
         )
     v = operand(value, check_dtype(dtype))
-    wrapped = wrap(trace, as_array(wrap(trace, v), shape))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    return wrap_array(as_array(wrap(trace, v), shape))
 
 
 def placeholder(x: Any) -> Any:
@@ -135,10 +125,6 @@ def _castable(x: Any, d: np.dtype[Any]) -> Any:
     return x
 
 
-def _like_dims(x: TracedArray, shape: Any) -> tuple[Dim, ...]:
-    return x.type.shape if shape is None else shape_dims(shape)
-
-
 def _filled_like(
     name: str, a: Any, value: Any, dtype: Any, order: Any, shape: Any, device: Any
 ) -> TracedArray:
@@ -146,7 +132,7 @@ def _filled_like(
     only(f"np.{name}", device=device)
     x = asarray(a)
     d = x.dtype if dtype is None else np.dtype(dtype)
-    dims = _like_dims(x, shape)
+    dims = x.type.shape if shape is None else shape_dims(shape)
     order = memory_order(x) if order == "A" else order or "K"
     if order is None:
         raise TraceError("TJ004", f'np.{name} with order="A" of an unknown layout', user_line())

@@ -16,6 +16,7 @@ from tracejit.frontend.numpy.items.keys import is_element, slice_extent, takes_n
 from tracejit.frontend.numpy.items.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order, copy_order
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -33,6 +34,7 @@ from tracejit.frontend.tracing.tracer import (
     match_dims,
     user_line,
     wrap,
+    wrap_array,
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
@@ -135,12 +137,6 @@ def _lone_bool(key: Any) -> TracedArray | None:
     return asarray(key) if is_bool else None
 
 
-def _array(v: Value) -> TracedArray:
-    out = wrap(here(), v)
-    assert isinstance(out, TracedArray)
-    return out
-
-
 def _store_number(x: TracedArray, mask: TracedArray, v: Value) -> None:
     """Store one number where a mask over the first axes holds: a choice for each element."""
     trace, shape = here(), x.type.shape
@@ -196,16 +192,8 @@ def _as_index(k: Any) -> Any:
         k = list(k)
     if isinstance(k, (list, tuple)):
         made = asarray(k)
-        return constant(np.zeros(made.shape, np.int64)) if made.type.size == 0 else made
+        return constant_array(np.zeros(made.shape, np.int64)) if made.type.size == 0 else made
     return k
-
-
-def constant(array: np.ndarray[Any, Any]) -> TracedArray:
-    """An array known while tracing."""
-    trace = here()
-    out = wrap(trace, trace.constant(array, ArrayType(array.dtype, array.shape)))
-    assert isinstance(out, TracedArray)
-    return out
 
 
 def _parse_counter(i: Dim, n: Dim, env: ShapeEnv) -> _Axis:
@@ -305,7 +293,7 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     if mask is not None and mask.ndim == x.ndim > 1:
         _mask_fits(mask, 0, x.type.shape)
         flat = trace.emit("reshape", (x.value(),), shape=(x.type.size,))
-        return get_item(_array(flat), flat_positions(mask), checked=False)
+        return get_item(wrap_array(flat), flat_positions(mask), checked=False)
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)

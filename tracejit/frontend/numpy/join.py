@@ -17,13 +17,7 @@ from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import expand_dims, moveaxis, ravel
 from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.tracer import (
-    TracedArray,
-    Tracer,
-    here,
-    user_line,
-    wrap,
-)
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 
 __all__ = ["along", "concatenate", "stack"]
 

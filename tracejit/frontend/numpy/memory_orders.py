@@ -12,7 +12,7 @@ from tracejit.frontend.tracing.layout import (
     is_c_contiguous,
 )
 from tracejit.frontend.tracing.storage import laid_out
-from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap_array
 from tracejit.ir.dims import Dim
 
 __all__ = [
@@ -34,9 +34,7 @@ __all__ = [
 
 def copy_of(x: TracedArray) -> TracedArray:
     """A new array with the same contents."""
-    wrapped = wrap(here(), x.value())
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    return wrap_array(x.value())
 
 
 def in_order(x: TracedArray, order: tuple[int, ...]) -> TracedArray:
@@ -45,8 +43,7 @@ def in_order(x: TracedArray, order: tuple[int, ...]) -> TracedArray:
     value = x.value()
     if x.type.order != order or value in trace.unordered:
         value = laid_out(trace, value, order)
-    out = wrap(trace, value)
-    assert isinstance(out, TracedArray)
+    out = wrap_array(value)
     out.storage.order = order
     return out
 

@@ -37,7 +37,7 @@ _METHODS: dict[str, Any] = {
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
         "repeat squeeze swapaxes take diagonal dot argsort ravel nonzero "
-        "searchsorted put"
+        "put"
     ).split()
 }
 

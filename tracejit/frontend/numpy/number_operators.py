@@ -24,12 +24,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.frontend.tracing.weak_scalar import beside
 from tracejit.ir.graph import Value
-from tracejit.ir.types import (
-    PYCOMPLEX,
-    NpScalar,
-    dtype_of,
-    shape_of,
-)
+from tracejit.ir.types import PYCOMPLEX, NpScalar, dtype_of, shape_of
 
 __all__ = ["binary_operator", "is_python_number", "unary_operator"]
 

@@ -13,12 +13,7 @@ from tracejit.frontend.numpy.creation import placeholder
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.tracing.checks import CONTAINERS
 from tracejit.frontend.tracing.text import TracedText
-from tracejit.frontend.tracing.tracer import (
-    TracedArray,
-    is_number,
-    lift,
-    user_line,
-)
+from tracejit.frontend.tracing.tracer import TracedArray, is_number, lift, user_line
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, iota, placeholder
-from tracejit.frontend.numpy.items.keys import int64_of
+from tracejit.frontend.numpy.items.keys import int64_constant, int64_of
 from tracejit.frontend.numpy.memory_orders import in_order_of_elements
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.ufuncs import (
@@ -31,12 +31,13 @@ from tracejit.frontend.tracing.tracer import (
     lift,
     user_line,
     wrap,
+    wrap_array,
 )
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["eye"]
+__all__: list[str] = []
 
 
 @handles(np.arange, creates=True)
@@ -79,11 +80,8 @@ def _traced_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
         raise TraceError("TJ015", "np.arange with a traced bound", user_line())
     first, last = (int64_of(lift(x)) for x in bounds)
     pair = (last, first) if step > 0 else (first, last)
-    more, by = (
-        trace.emit("constant", (), value=value, type="i64") for value in (abs(step) - 1, abs(step))
-    )
-    zero = trace.emit("constant", (), value=0, type="i64")
-    span = trace.emit("maximum", (trace.emit("subtract", pair), zero))
+    more, by = int64_constant(abs(step) - 1), int64_constant(abs(step))
+    span = trace.emit("maximum", (trace.emit("subtract", pair), int64_constant(0)))
     count = trace.emit("floor_divide", (trace.emit("add", (span, more)), by))
     steps = elementwise(np.multiply, (iota(trace.bound(count)), step))
     return asarray(elementwise(np.add, (steps, wrap(trace, first))))
@@ -148,9 +146,7 @@ def _select(condition: Any, x: Any, y: Any) -> TracedArray:
     shape = y.type.shape
     values = [condition.value(), operand(x, y.dtype), y.value()]
     arrays: list[Value] = [as_array(wrap(trace, v), shape) for v in values]
-    wrapped = wrap(trace, trace.emit("select", arrays))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    return wrap_array(trace.emit("select", arrays))
 
 
 def _symbolic_arange(start: Any, stop: Any, step: int, dtype: Any) -> TracedArray:
@@ -286,9 +282,3 @@ def geomspace(
     if axis != 0:
         out = np.moveaxis(out, 0, axis)
     return astype(out, result)
-
-
-def eye(n: Any, dtype: np.dtype[Any]) -> TracedArray:
-    """The unit matrix of a size."""
-    place = iota(as_dim(n))
-    return astype(elementwise(np.equal, (place[:, None], place)), dtype)

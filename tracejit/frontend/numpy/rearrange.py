@@ -26,7 +26,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
-    wrap,
+    wrap_array,
 )
 from tracejit.ir.dims import Dim, mod
 from tracejit.ir.types import dtype_of
@@ -166,8 +166,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape = x.type.shape
     wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
     spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
-    whole = wrap(here(), spread)
-    assert isinstance(whole, TracedArray)
+    whole = wrap_array(spread)
     return in_c_order(reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :])))
 
 

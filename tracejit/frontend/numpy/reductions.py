@@ -20,6 +20,7 @@ from tracejit.frontend.numpy.memory_orders import (
 )
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
+from tracejit.frontend.numpy.selection import truth
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer, root_of_squares
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import (
@@ -148,13 +149,6 @@ def _flatten(v: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
     return here().emit("reshape", (v,), shape=shape), (axes[0],)
 
 
-def _truth(x: TracedArray) -> TracedArray:
-    if x.dtype.kind == "b":
-        return x
-    out = elementwise(np.not_equal, (x, x.dtype.type(0)))
-    return asarray(out)
-
-
 def _accumulator(ufunc: Any, d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
     """The dtype NumPy reduces `d` in: of sums and products at least the default integer."""
     if dtype is not None and dtype is not NOT_GIVEN:
@@ -239,7 +233,8 @@ def _reduced(op: Reduction, function: Any) -> Any:
         if x.dtype.kind == "c":
             raise TraceError("TJ004", "np.sum of complex numbers with initial=-0.0", user_line())
         # The sum of an array begins with 0, and this one with -0: all elements may be -0 as well.
-        zeros = elementwise(np.bitwise_and, (elementwise(np.equal, (x, 0.0)), _sign(x)))
+        signs = elementwise(np.signbit, (x,))
+        zeros = elementwise(np.bitwise_and, (elementwise(np.equal, (x, 0.0)), signs))
         none = reduce_axes("reduce_all", asarray(zeros), axis, keepdims is True)
         out = HANDLERS[np.where](none, start, result)
         return out if out.ndim else out[()]
@@ -257,10 +252,6 @@ def _first_times(start: Any, x: TracedArray, axis: Any) -> TracedArray:
     out = copy_of(x)
     out[first] = elementwise(np.multiply, (start, x[first]))
     return out
-
-
-def _sign(x: TracedArray) -> Any:
-    return elementwise(np.signbit, (x,))
 
 
 def _may_be_negative_zero(initial: Any) -> bool:
@@ -325,10 +316,8 @@ def _is_empty(x: TracedArray, axis: Any) -> bool:
 
 
 def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
-    env = here().env
-    for a in normalize_axes(_no_axis(axis, x.type.shape), x.ndim):
-        if not env.expect(0, "<", x.type.shape[a]):
-            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if _is_empty(x, axis):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
 HANDLERS[np.max] = HANDLERS[np.amax] = _extreme("max", "reduce_max", np.maximum)
@@ -372,7 +361,7 @@ def _boolean(name: str, op: str, neutral: bool) -> Any:
         dtype: Any = None,
     ) -> Any:
         only(f"np.{name}", dtype=dtype)
-        x = _masked(_truth(asarray(a)), where, np.bool_(neutral), name)
+        x = _masked(asarray(truth(asarray(a))), where, np.bool_(neutral), name)
         return reduce_axes(op, x, axis, keepdims is True)
 
     return run
@@ -392,7 +381,7 @@ def _count(x: TracedArray, axis: Any) -> Any:
 def _selected(x: TracedArray, axis: Any, where: Any, keepdims: bool, like: Any) -> Any:
     """How many elements a reduction sees, as a divisor in the dtype of `like`."""
     if where is NOT_GIVEN or where is True:
-        return _as_float(_count(x, axis), like)
+        return _as_float(_count(x, axis))
     mask = asarray(np.broadcast_to(asarray(where), x.shape))
     counts = HANDLERS[np.sum](mask, axis=axis, dtype=np.int64, keepdims=keepdims)
     return wrap(here(), operand(counts, like))
@@ -425,9 +414,9 @@ def mean(
     return out_value
 
 
-def _as_float(count: Any, dtype: np.dtype[Any]) -> Any:
+def _as_float(count: Any) -> Any:
     """A count as a divisor that does not promote."""
-    return count if isinstance(count, int) else count * 1.0 if dtype.kind != "c" else count * 1.0
+    return count if isinstance(count, int) else count * 1.0
 
 
 @handles(np.var)
@@ -461,7 +450,7 @@ def var(
     if where is NOT_GIVEN or where is True:
         left = _count(x, axis) - ddof
         if isinstance(left, (int, float)):
-            left = _as_float(max(left, 0), total.dtype)
+            left = _as_float(max(left, 0))
         else:
             left = elementwise(np.maximum, (operand_tracer(left, total.dtype), 0))
     else:
@@ -534,5 +523,5 @@ HANDLERS[np.cumprod] = _cumulative("cumprod")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """How many elements are not zero."""
     x = asarray(a)
-    truth = x if x.dtype.kind == "b" else in_k_order(_truth(x), x)
-    return HANDLERS[np.sum](truth, axis=axis, dtype=np.int64, keepdims=keepdims)
+    is_true = x if x.dtype.kind == "b" else in_k_order(asarray(truth(x)), x)
+    return HANDLERS[np.sum](is_true, axis=axis, dtype=np.int64, keepdims=keepdims)

@@ -38,7 +38,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["as_operand", "as_scalar", "check_kind"]
+__all__ = ["as_operand", "as_scalar", "check_kind", "truth"]
 
 #: Decimals whose powers of ten are floats.
 _MOST_PLACES = 300

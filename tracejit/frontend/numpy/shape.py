@@ -265,12 +265,6 @@ def _without(x: TracedArray, axes: Sequence[int]) -> TracedArray:
     return asarray(found)
 
 
-def at_least(x: Any, ndim: int) -> TracedArray:
-    """`x` with axes of size 1 in front, until there are so many axes."""
-    array = asarray(x)
-    return with_axes(array, (*(1,) * (ndim - array.ndim), *array.type.shape))
-
-
 @handles(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: Any = False) -> Any:
     """`array` repeated to `shape`: a view that cannot be stored into."""

@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.items.keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
-from tracejit.frontend.numpy.selection import check_kind
+from tracejit.frontend.numpy.selection import check_kind, truth
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
@@ -161,11 +161,9 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 def _mask(mask: Any, x: TracedArray, name: str) -> TracedArray:
     """A mask of as many elements as `x`, in its shape."""
-    m = asarray(mask)
+    m = asarray(truth(asarray(mask)))
     if not here().env.decide(m.type.size, "==", x.type.size):
         raise ValueError(f"{name}: mask and data must be the same size")
-    if m.dtype.kind != "b":
-        m = asarray(elementwise(np.not_equal, (m, m.dtype.type(0))))
     return m if m.type.shape == x.type.shape else reshaped(m, x.type.shape)
 
 

@@ -37,12 +37,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.graph import Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import (
-    ArrayType,
-    PyScalar,
-    dtype_of,
-    shape_of,
-)
+from tracejit.ir.types import ArrayType, PyScalar, dtype_of, shape_of
 from tracejit.ops.array.elementwise import UFUNC_OPS, op_of
 from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
@@ -226,10 +221,6 @@ def _logical(ufunc: Any) -> Callable[..., Any]:
 
 def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return elementwise(np.floor_divide, (x, y)), elementwise(np.remainder, (x, y))
-
-
-def _positive(x: Any) -> Tracer:
-    return elementwise(np.positive, (x,))
 
 
 def _float_power(x: Any, y: Any) -> Any:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import grown_lists
@@ -29,7 +28,6 @@ from tracejit.frontend.control.iteration import (
     reversed_items,
     zipped,
 )
-from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.python import positions
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
@@ -304,12 +302,6 @@ def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any
     return functools.update_wrapper(wrapper, wrapped, updated=())
 
 
-def _converter(interpreter: Interpreter, *given: Any) -> ArrayConverter:
-    if len(given) != 1:
-        raise TraceError("TJ002", "a converter of several arrays", user_line())
-    return ArrayConverter(given[0])
-
-
 def _ndarray(
     interpreter: Interpreter, shape: Any, dtype: Any = float, *more: Any, order: Any = None
 ) -> Any:
@@ -391,7 +383,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **{f: _over_one(f) for f in (itertools.pairwise,)},
     **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
     itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),
-    _multiarray_umath._array_converter: _converter,
     np.ndarray: _ndarray,
     np.ndindex: _ndindex,
     np.ndenumerate: _ndenumerate,

@@ -11,10 +11,10 @@ CALLS_OF: dict[str, str] = {
         "heapify heappop heappush heappushpop heapreplace nlargest nsmallest"
     ),
     "python.builtins:CALLS": (
-        "_array_converter accumulate cast chain combinations dict enumerate exit filter "
-        "format frozenset islice iter list map ndarray ndenumerate ndindex next pairwise "
-        "partial permutations print product range repeat replace repr reversed set slice "
-        "sorted starmap str super takewhile tuple update_wrapper wraps zip zip_longest"
+        "accumulate cast chain combinations dict enumerate exit filter format frozenset "
+        "islice iter list map ndarray ndenumerate ndindex next pairwise partial permutations "
+        "print product range repeat replace repr reversed set slice sorted starmap str super "
+        "takewhile tuple update_wrapper wraps zip zip_longest"
     ),
     "python.contexts:CONTEXT_CALLS": (
         "catch_warnings device errstate filterwarnings nullcontext simplefilter suppress"

@@ -90,7 +90,6 @@ _PACKAGE = "tracejit.frontend."
 _STAND_INS = frozenset(
     (f"tracejit.frontend.{module}", name)
     for module, name in (
-        ("numpy.array_objects", "ArrayConverter"),
         ("numpy.array_objects", "Flags"),
         ("python.random", "TracedGenerator"),
         ("python.streams", "StandardStream"),

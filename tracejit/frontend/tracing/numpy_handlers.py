@@ -87,7 +87,6 @@ PRELUDE_OF: dict[str, str] = {
 
 #: Module -> the classes of objects of which it makes items.
 SUBSCRIPTS_OF: dict[str, str] = {
-    "array_objects": ("ArrayConverter"),
     "grids": ("CClass MGridClass OGridClass RClass"),
     "stores": ("TracedFlat"),
 }

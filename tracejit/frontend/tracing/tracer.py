@@ -17,7 +17,7 @@ from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.storage import Storage, ViewStep, write_back
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
-from tracejit.ir.dims import Dim, free_symbols, prod
+from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import (
     DTYPES,
@@ -304,6 +304,13 @@ def wrap(trace: Trace, value: Value, storage: Storage | None = None) -> Tracer:
     return scalar(trace, value)
 
 
+def wrap_array(value: Value) -> TracedArray:
+    """The array that a value of the innermost trace is."""
+    made = wrap(here(), value)
+    assert isinstance(made, TracedArray)
+    return made
+
+
 def number_of(trace: Trace, dim: Dim) -> TracedScalar:
     """A size as a traced Python int."""
     _, scalar = trace.tracers or (TracedArray, TracedScalar)
@@ -442,10 +449,3 @@ def _never_one(*sizes: Dim) -> None:
     env = here().env
     if any(not env.is_known(d) and env.proved(d, "==", 1) is None for d in sizes):
         raise TraceError("TJ015", "a size that broadcasts only if it is 1", user_line())
-
-
-def sizes_of(t: Type) -> set[str]:
-    """The size symbols of a type."""
-    if not isinstance(t, ArrayType):
-        return set()
-    return set().union(*(free_symbols(d) for d in t.shape))

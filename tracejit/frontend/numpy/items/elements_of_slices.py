@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.numpy.items.keys import int64_of
+from tracejit.frontend.numpy.items.keys import int64_constant, int64_of
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import Storage, ViewStep
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
@@ -87,9 +87,9 @@ def _moved(k: Any, part: _Part, whole: Dim) -> Any:
             return unwrap(start + inside * step, env)
     trace = here()
     i, length = int64_of(lift(k)), int64_of(number_of(trace, n))
-    zero, from_end = _constant(0), trace.emit("add", (i, length))
+    zero, from_end = int64_constant(0), trace.emit("add", (i, length))
     i = trace.emit("select", (trace.emit("less", (i, zero)), from_end, i))
-    place = trace.emit("add", (trace.emit("multiply", (i, _constant(step))), _at(start)))
+    place = trace.emit("add", (trace.emit("multiply", (i, int64_constant(step))), _at(start)))
     low, high = trace.emit("greater_equal", (i, zero)), trace.emit("less", (i, length))
     there = trace.emit("bitwise_and", (low, high))
     return wrap(trace, trace.emit("select", (there, place, _at(whole))))
@@ -105,7 +105,3 @@ def _inside(i: Dim, n: Dim, env: ShapeEnv) -> Dim | None:
 
 def _at(d: Dim) -> Value:
     return int64_of(number_of(here(), d))
-
-
-def _constant(value: int) -> Value:
-    return here().emit("constant", (), value=value, type="i64")

@@ -29,7 +29,7 @@ from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
 
-__all__ = ["int64_of", "is_element", "is_index", "slice_extent", "takes_no_array"]
+__all__ = ["int64_constant", "int64_of", "is_element", "is_index", "slice_extent", "takes_no_array"]
 
 
 def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
@@ -92,39 +92,40 @@ def _key(bound: Any) -> Hashable:
 def _computed(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
     trace = here()
     length = int64_of(number_of(trace, n))
-    low, high = (_constant(0), length) if step > 0 else (_constant(-1), _minus(length, 1))
+    low, high = (int64_constant(0), length) if step > 0 else (int64_constant(-1), _minus(length, 1))
 
     def clip(bound: Any, default: Value) -> Value:
         if bound is None:
             return default
         b = int64_of(lift(bound))
         from_end = trace.emit("add", (b, length))
-        b = trace.emit("select", (trace.emit("less", (b, _constant(0))), from_end, b))
+        b = trace.emit("select", (trace.emit("less", (b, int64_constant(0))), from_end, b))
         return trace.emit("minimum", (trace.emit("maximum", (b, low)), high))
 
     start = clip(s.start, low if step > 0 else high)
     stop = clip(s.stop, high if step > 0 else low)
     span = trace.emit("subtract", (stop, start) if step > 0 else (start, stop))
-    span = trace.emit("maximum", (span, _constant(0)))
+    span = trace.emit("maximum", (span, int64_constant(0)))
     if abs(step) > 1:
         span = trace.emit(
             "floor_divide",
-            (trace.emit("add", (span, _constant(abs(step) - 1))), _constant(abs(step))),
+            (trace.emit("add", (span, int64_constant(abs(step) - 1))), int64_constant(abs(step))),
         )
     if step < 0:
         # A slice without elements may begin in front of the first one.
-        start = trace.emit("maximum", (start, _constant(0)))
+        start = trace.emit("maximum", (start, int64_constant(0)))
     if s.start is None and step > 0:
         return 0, trace.bound(span), step
     return trace.bound(start), trace.bound(span), step
 
 
-def _constant(value: int) -> Value:
+def int64_constant(value: int) -> Value:
+    """A number known while tracing as an i64."""
     return here().emit("constant", (), value=value, type="i64")
 
 
 def _minus(value: Value, k: int) -> Value:
-    return here().emit("subtract", (value, _constant(k)))
+    return here().emit("subtract", (value, int64_constant(k)))
 
 
 def int64_of(x: Tracer) -> Value:

@@ -8,11 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.linalg.products import (
-    in_stack_order,
-    inexact,
-    square,
-)
+from tracejit.frontend.numpy.linalg.products import in_stack_order, inexact, square
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_scalar, where
 from tracejit.frontend.numpy.ufuncs import elementwise

@@ -12,6 +12,7 @@ from tracejit.frontend.numpy.creation import iota
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
+from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
@@ -25,14 +26,8 @@ __all__ = [
     "in_stack_order",
     "inexact",
     "matrix_product",
-    "scalar",
     "square",
 ]
-
-
-def scalar(x: Any) -> Any:
-    """A 0-d result as NumPy gives it: a scalar."""
-    return x[()] if isinstance(x, TracedArray) and not x.ndim else x
 
 
 #: The longest inner axis of stacked products that kernels compute.
@@ -132,7 +127,7 @@ def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
                 f"matmul: Input operand {k} does not have enough dimensions (has 0, gufunc core "
                 "with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
             )
-    return scalar(matrix_product(a, b))
+    return as_scalar(matrix_product(a, b))
 
 
 @handles(np.dot)
@@ -144,9 +139,9 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return _multiple(x, y)
     _same_inner(x, y, x.ndim - 1, max(y.ndim - 2, 0))
     if (scaled := _scaled(x, y)) is not None:
-        return scalar(scaled)
+        return as_scalar(scaled)
     if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
-        return scalar(matrix_product(x, y, "dot"))
+        return as_scalar(matrix_product(x, y, "dot"))
     return _contract(x, y)
 
 
@@ -155,7 +150,7 @@ def _multiple(x: TracedArray, y: TracedArray) -> Any:
     scaled = _scaled(x, y)
     out = elementwise(np.multiply, (x, y)) if scaled is None else scaled
     if not isinstance(out, TracedArray) or not out.ndim:
-        return scalar(out)
+        return as_scalar(out)
     by_blas = out.dtype.char in "fdFD" and out.ndim <= 2
     return in_c_order(out) if by_blas else out
 
@@ -290,10 +285,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     if x.dtype.kind == "c" or rows and x.dtype.kind == "f" and x.dtype.char != "e":
         out = _sum_of_conjugated(x, y)
     elif not rows:
-        return scalar(matrix_product(x, y, "vecdot"))
+        return as_scalar(matrix_product(x, y, "vecdot"))
     else:
         out = matrix_product(x[..., None, :], y[..., :, None])[..., 0, 0]
-    return in_stack_order(out, x, y, own=1) if rows else scalar(out)
+    return in_stack_order(out, x, y, own=1) if rows else as_scalar(out)
 
 
 def _operands(name: str, x1: Any, x2: Any, least: tuple[int, int]) -> list[TracedArray]:
