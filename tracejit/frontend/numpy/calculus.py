@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
-from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.join import along, concatenate
 from tracejit.frontend.numpy.memory_orders import in_k_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import where
@@ -19,10 +19,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, here, is_number, user_
 from tracejit.ir.types import shape_of
 
 __all__: list[str] = []
-
-
-def _between(x: TracedArray, axis: int, start: Any, stop: Any) -> Any:
-    return x[(*[slice(None)] * axis, slice(start, stop))]
 
 
 def _spacings(x: TracedArray, axes: Sequence[int], given: Sequence[Any]) -> list[Any]:
@@ -120,14 +116,14 @@ def _derivative(x: TracedArray, axis: int, formulas: Any, kind: np.dtype[Any]) -
     parts = []
     if not here().env.decide(x.type.shape[axis], "<=", 2):
         neighbours = ((None, -2), (1, -1), (2, None))
-        parts.append(inside(*(_between(x, axis, i, j) for i, j in neighbours)))
+        parts.append(inside(*(along(x, axis, slice(i, j)) for i, j in neighbours)))
     # With two elements the third of an end is not read.
     short = here().env.decide(x.type.shape[axis], "==", 2)
-    ends = [_between(x, axis, k, k + 1) for k in ((0, 1, 1) if short else (0, 1, 2))]
+    ends = [along(x, axis, slice(k, k + 1)) for k in ((0, 1, 1) if short else (0, 1, 2))]
     parts.insert(0, first(*ends))
-    ends = [_between(x, axis, k, k + 1 if k != -1 else None) for k in (-2, -2, -1)]
+    ends = [along(x, axis, slice(k, k + 1 or None)) for k in (-2, -2, -1)]
     if not short:
-        ends[0] = _between(x, axis, -3, -2)
+        ends[0] = along(x, axis, slice(-3, -2))
     parts.append(last(*ends))
     return concatenate([astype(asarray(p), kind) for p in parts], axis=axis)
 

@@ -221,20 +221,19 @@ def _array(a: Any, dtype: Any, copy: bool, order: Any) -> TracedArray:
     return out if order in ("K", "A") else laid_out_as(out, order)
 
 
-@handles(np.ascontiguousarray, creates=True)
-def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """`a` in C order with at least one axis; whether it is a copy depends on its layout."""
-    only("np.ascontiguousarray", like=like)
-    out = asarray(a, dtype)
-    return laid_out_as(out, "C") if out.ndim else out.reshape(1)
+def _in_order(name: str, order: str) -> Any:
+    """An array in a memory order with at least one axis; whether it is a copy its layout says."""
+
+    def run(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+        only(f"np.{name}", like=like)
+        out = asarray(a, dtype)
+        return laid_out_as(out, order) if out.ndim else out.reshape(1)
+
+    return run
 
 
-@handles(np.asfortranarray, creates=True)
-def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """`a` in Fortran order; whether it is a copy depends on its layout."""
-    only("np.asfortranarray", like=like)
-    out = asarray(a, dtype)
-    return laid_out_as(out, "F") if out.ndim else out.reshape(1)
+handles(np.ascontiguousarray, creates=True)(_in_order("ascontiguousarray", "C"))
+handles(np.asfortranarray, creates=True)(_in_order("asfortranarray", "F"))
 
 
 @handles(np.array, creates=True)

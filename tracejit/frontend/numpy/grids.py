@@ -135,12 +135,9 @@ def _mgrid(_: Any, key: Any) -> Any:
         return _alone(items[0])
     dtype = _common_dtype(items)
     grids = [astype(x, dtype) for x in _open(items, dtype)]
-    parts = [asarray(np.broadcast_to(g, _shape_of(grids))) for g in grids]
+    shape = tuple(g.shape[k] for k, g in enumerate(grids))
+    parts = [asarray(np.broadcast_to(g, shape)) for g in grids]
     return in_c_order(stack(parts, axis=0))
-
-
-def _shape_of(grids: list[TracedArray]) -> tuple[Any, ...]:
-    return tuple(g.shape[k] for k, g in enumerate(grids))
 
 
 def _ogrid(_: Any, key: Any) -> Any:

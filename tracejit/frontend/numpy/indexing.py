@@ -11,7 +11,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
-from tracejit.frontend.numpy.items.elements_of_slices import of_whole
+from tracejit.frontend.numpy.items.elements_of_slices import of_whole, proved_place
 from tracejit.frontend.numpy.items.keys import is_element, slice_extent, takes_no_array
 from tracejit.frontend.numpy.items.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -198,9 +198,8 @@ def _as_index(k: Any) -> Any:
 
 def _parse_counter(i: Dim, n: Dim, env: ShapeEnv) -> _Axis:
     """An index that changes in a loop: a size where the loop's range proves that it is valid."""
-    for shift in (0, n):
-        if env.proved(0, "<=", i + shift) and env.proved(i + shift, "<", n):
-            return _Axis("int", i + shift, 1, 1)
+    if (place := proved_place(i, n, env)) is not None:
+        return _Axis("int", place, 1, 1)
     return _Axis("array", index=lift(SymInt(i, env) if not isinstance(i, int) else i))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.numpy.outputs import same_shape
-from tracejit.frontend.numpy.sequences import beside_sequence, meets, tried
+from tracejit.frontend.numpy.sequences import EXAMPLES, beside_sequence, meets, tried
 from tracejit.frontend.numpy.ufuncs import _divmod, elementwise, power
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.symint import SymInt
@@ -23,56 +23,34 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 from tracejit.frontend.tracing.weak_scalar import beside
-from tracejit.ir.graph import Value
 from tracejit.ir.types import PYCOMPLEX, NpScalar, dtype_of, shape_of
 
 __all__ = ["binary_operator", "is_python_number", "unary_operator"]
 
-_PY_OPS: dict[Any, str] = {
-    operator.add: "py_add",
-    operator.sub: "py_subtract",
-    operator.mul: "py_multiply",
-    operator.truediv: "py_truediv",
-    operator.floordiv: "py_floordiv",
-    operator.mod: "py_mod",
-    operator.pow: "py_power",
-    operator.lt: "py_less",
-    operator.le: "py_less_equal",
-    operator.eq: "py_equal",
-    operator.ne: "py_not_equal",
-    operator.gt: "py_greater",
-    operator.ge: "py_greater_equal",
-    operator.neg: "py_negative",
-    operator.abs: "py_abs",
-    operator.and_: "py_bit_and",
-    operator.or_: "py_bit_or",
-    operator.xor: "py_bit_xor",
-    operator.lshift: "py_lshift",
-    operator.rshift: "py_rshift",
-    operator.invert: "py_invert",
-}
-_UFUNC_OPERATORS: dict[Any, Any] = {
-    operator.add: np.add,
-    operator.sub: np.subtract,
-    operator.mul: np.multiply,
-    operator.truediv: np.divide,
-    operator.floordiv: np.floor_divide,
-    operator.mod: np.remainder,
-    operator.lt: np.less,
-    operator.le: np.less_equal,
-    operator.eq: np.equal,
-    operator.ne: np.not_equal,
-    operator.gt: np.greater,
-    operator.ge: np.greater_equal,
-    operator.and_: np.bitwise_and,
-    operator.or_: np.bitwise_or,
-    operator.xor: np.bitwise_xor,
-    operator.lshift: np.left_shift,
-    operator.rshift: np.right_shift,
-    operator.neg: np.negative,
-    operator.pos: np.positive,
-    operator.abs: np.absolute,
-    operator.invert: np.invert,
+#: Operator -> the op of Python's numbers, and the ufunc.
+_OPERATORS: dict[Any, tuple[str, Any]] = {
+    operator.add: ("py_add", np.add),
+    operator.sub: ("py_subtract", np.subtract),
+    operator.mul: ("py_multiply", np.multiply),
+    operator.truediv: ("py_truediv", np.divide),
+    operator.floordiv: ("py_floordiv", np.floor_divide),
+    operator.mod: ("py_mod", np.remainder),
+    operator.pow: ("py_power", np.power),
+    operator.lt: ("py_less", np.less),
+    operator.le: ("py_less_equal", np.less_equal),
+    operator.eq: ("py_equal", np.equal),
+    operator.ne: ("py_not_equal", np.not_equal),
+    operator.gt: ("py_greater", np.greater),
+    operator.ge: ("py_greater_equal", np.greater_equal),
+    operator.and_: ("py_bit_and", np.bitwise_and),
+    operator.or_: ("py_bit_or", np.bitwise_or),
+    operator.xor: ("py_bit_xor", np.bitwise_xor),
+    operator.lshift: ("py_lshift", np.left_shift),
+    operator.rshift: ("py_rshift", np.right_shift),
+    operator.neg: ("py_negative", np.negative),
+    operator.pos: ("", np.positive),
+    operator.abs: ("py_abs", np.absolute),
+    operator.invert: ("py_invert", np.invert),
 }
 
 
@@ -102,21 +80,11 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
         return power(f, x, y)
     if f is divmod:
         return _divmod(x, y)
-    return elementwise(_UFUNC_OPERATORS[f], (x, y), spelled=f)
+    return elementwise(_OPERATORS[f][1], (x, y), spelled=f)
 
 
 #: The operators of Python's complex: it is asked first, and takes np.float64 for a Python float.
-_OF_COMPLEX = frozenset(
-    (
-        operator.add,
-        operator.sub,
-        operator.mul,
-        operator.truediv,
-        operator.pow,
-        operator.eq,
-        operator.ne,
-    )
-)
+_OF_COMPLEX = frozenset(getattr(operator, name) for name in "add sub mul truediv pow eq ne".split())
 
 
 def _is_python_complex(x: Any) -> bool:
@@ -136,7 +104,7 @@ def _python_operator(f: Any, x: Any, y: Any) -> Any:
     trace = here()
     if f is divmod:
         return _python_operator(operator.floordiv, x, y), _python_operator(operator.mod, x, y)
-    if f not in _PY_OPS:
+    if f not in _OPERATORS:
         raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
     if f is operator.pow and _kind(x) in ("int", "bool") and _kind(y) in ("int", "bool"):
         if type(y) not in (int, bool) or y >= 64:
@@ -147,14 +115,11 @@ def _python_operator(f: Any, x: Any, y: Any) -> Any:
     if f is operator.pow and _kind(x) == "complex" and type(y) is int and 1 <= y <= 100:
         return wrap(trace, trace.emit("py_complex_power", (lift(x).value(),), exponent=y))
     try:
-        return wrap(trace, trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
+        return wrap(trace, trace.emit(_OPERATORS[f][0], (lift(x).value(), lift(y).value())))
     except GraphError:
-        f(_EXAMPLES[_kind(x)], _EXAMPLES[_kind(y)])
+        f(EXAMPLES[_kind(x)], EXAMPLES[_kind(y)])
         text = f"{f.__name__} of a {_kind(x)} and a {_kind(y)}"
         raise TraceError("TJ004", text, user_line()) from None
-
-
-_EXAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "complex": 1j}
 
 
 def _kind(x: Any) -> str:
@@ -185,35 +150,16 @@ def unary_operator(f: Any, x: Any) -> Any:
     if isinstance(x, TracedScalar) and x.is_python:
         if f is operator.pos:
             return x
-        if f not in _PY_OPS:
+        if f not in _OPERATORS:
             raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
-        return wrap(here(), _emit_current(_PY_OPS[f], x.value()))
-    return elementwise(_UFUNC_OPERATORS[f], (x,), spelled=f)
-
-
-def _emit_current(op: str, *values: Value) -> Value:
-    trace = here()
-    return trace.emit(op, values)
+        return wrap(here(), here().emit(_OPERATORS[f][0], (x.value(),)))
+    return elementwise(_OPERATORS[f][1], (x,), spelled=f)
 
 
 def _install() -> None:
     """Give tracers Python's operators."""
-    binary = {
-        "add": operator.add,
-        "sub": operator.sub,
-        "mul": operator.mul,
-        "truediv": operator.truediv,
-        "floordiv": operator.floordiv,
-        "mod": operator.mod,
-        "pow": operator.pow,
-        "matmul": operator.matmul,
-        "and": operator.and_,
-        "or": operator.or_,
-        "xor": operator.xor,
-        "lshift": operator.lshift,
-        "rshift": operator.rshift,
-        "divmod": divmod,
-    }
+    names = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+    binary = {name: getattr(operator, f"__{name}__") for name in names} | {"divmod": divmod}
 
     def forward(f: Any) -> Any:
         return lambda self, other: binary_operator(f, self, other)

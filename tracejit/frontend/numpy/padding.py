@@ -9,8 +9,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, is_static_number, stored
-from tracejit.frontend.numpy.creation import filled, iota, placeholder, with_order
-from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.creation import iota, placeholder, with_order
 from tracejit.frontend.numpy.memory_orders import in_order_of, memory_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.ufuncs import elementwise
@@ -38,13 +37,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     # NumPy stores an element of an array of it, even where there is no edge.
     element = np.asarray(value) if is_static_number(value) else asarray(value)
     value = wrap(here(), stored(element[()], x.dtype))
-    if any(before != 0 or after != 0 for before, after in widths):
-        if (order := memory_order(x)) is not None and _reach(x, widths, mode):
-            return _stored(x, widths, mode, value, order)
+    if mode == "constant" or memory_order(x) is not None and _reach(x, widths, mode):
+        return in_order_of(_stored(x, widths, mode, value, memory_order(x) or "C"), x)
     out = x
     for axis, (before, after) in enumerate(widths):
         if before != 0 or after != 0:
-            out = _pad_axis(out, axis, before, after, mode, value)
+            out = _pad_axis(out, axis, before, after, mode)
     return in_order_of(out, x)
 
 
@@ -62,8 +60,6 @@ _MODES = {"constant", "edge", "empty", *_MOST}
 def _reach(x: TracedArray, widths: Sequence[tuple[Dim, Dim]], mode: str) -> bool:
     """Whether each edge is one slice of the array, or one value."""
     env = here().env
-    if mode == "constant":
-        return True
     for n, pair in zip(x.type.shape, widths, strict=True):
         most = _MOST[mode](n) if mode in _MOST else n
         for w in pair:
@@ -137,33 +133,20 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
     return [(p[0], p[-1]) for p in pairs]
 
 
-def _pad_axis(
-    x: TracedArray, axis: int, before: Dim, after: Dim, mode: str, value: Any
-) -> TracedArray:
-    shape = x.type.shape
-    if mode == "constant":
-        sides = []
-        for width in (before, after):
-            edge = (*shape[:axis], width, *shape[axis + 1 :])
-            sides.append([filled(edge, value, x.dtype)] if width != 0 else [])
-        return asarray(concatenate([*sides[0], x, *sides[1]], axis=axis))
-    n = shape[axis]
+def _pad_axis(x: TracedArray, axis: int, before: Dim, after: Dim, mode: str) -> TracedArray:
+    n = x.type.shape[axis]
     env = here().env
     if env.decide(n, "==", 0):
-        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
+        text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        raise ValueError(text)
     place: Any = elementwise(np.subtract, (iota(before + n + after), unwrap(before, env)))
-    last = unwrap(n - 1, env)
-    if mode == "edge":
-        place = np.clip(place, 0, last)
+    if mode == "edge" or mode == "reflect" and env.decide(n, "==", 1):
+        place = np.clip(place, 0, unwrap(n - 1, env))
     elif mode == "wrap":
         place = elementwise(np.remainder, (place, unwrap(n, env)))
-    elif mode == "symmetric":
-        place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
-        place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
     else:
-        if env.decide(n, "==", 1):
-            place = np.clip(place, 0, 0)
-        else:
-            place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
-            place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
+        period = 2 * n if mode == "symmetric" else 2 * n - 2
+        last = unwrap(2 * n - 1 if mode == "symmetric" else period, env)
+        place = elementwise(np.remainder, (place, unwrap(period, env)))
+        place = elementwise(np.minimum, (place, last - place))
     return asarray(x[(*[slice(None)] * axis, place)])

@@ -18,18 +18,13 @@ from tracejit.frontend.tracing.tracer import TracedArray, is_number, lift, user_
 __all__: list[str] = []
 
 
-@handles(np.real)
-def real(val: Any) -> Any:
-    """The real part: of a Python number a Python number."""
-    part: Any = lift(val if is_number(val) else asarray(val))
-    return part.real
+def _part(name: str) -> Any:
+    """The real or the imaginary part: of a Python number a Python number."""
+    return lambda val: getattr(lift(val if is_number(val) else asarray(val)), name)
 
 
-@handles(np.imag)
-def imag(val: Any) -> Any:
-    """The imaginary part: of a Python number a Python number."""
-    part: Any = lift(val if is_number(val) else asarray(val))
-    return part.imag
+handles(np.real)(_part("real"))
+handles(np.imag)(_part("imag"))
 
 
 @handles(np.shape)

@@ -21,11 +21,12 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, user_line
 from tracejit.ir.types import PyScalar, dtype_of
 
-__all__ = ["beside_sequence", "is_sequence", "meets", "tried"]
+__all__ = ["EXAMPLES", "beside_sequence", "is_sequence", "meets", "tried"]
 
 _ARRAY_LIKE = (list, tuple, range)
 _OTHERS = (str, bytes, dict, set, frozenset, type(None), type(...), *VIEWS)
-_EXAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "complex": 1j}
+#: Kind of a Python number -> one.
+EXAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "complex": 1j}
 
 
 def is_sequence(x: Any) -> bool:
@@ -75,7 +76,7 @@ def _example(x: Any) -> Any:
         return np.ones((1,) * x.ndim, x.dtype)
     if isinstance(x, Tracer):
         t = x.type
-        return _EXAMPLES[t.kind] if isinstance(t, PyScalar) else dtype_of(t).type(1)
+        return EXAMPLES[t.kind] if isinstance(t, PyScalar) else dtype_of(t).type(1)
     if type(x) is dict:
         return {k: _example(v) for k, v in x.items()}
     if type(x) is list:

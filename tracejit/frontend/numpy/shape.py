@@ -22,6 +22,7 @@ from tracejit.frontend.tracing.tracer import (
     Tracer,
     broadcast_dims,
     broadcasts_to,
+    dims_as,
     here,
     user_line,
 )
@@ -279,12 +280,7 @@ def broadcast_to(array: Any, shape: Any, subok: Any = False) -> Any:
 
 
 def _broadcast_view(x: TracedArray, target: tuple[Dim, ...], writeable: bool | None) -> TracedArray:
-    env = here().env
-    lead = len(target) - x.ndim
-    own = tuple(
-        d if d in (1, t) else (1 if env.is_one(d) else t)
-        for d, t in zip(x.type.shape, target[lead:], strict=True)
-    )
+    own = dims_as(x.type.shape, target[len(target) - x.ndim :])
     return fit_dims(x, own).view("broadcast_to", shape=target, writeable=writeable)
 
 

@@ -109,40 +109,32 @@ def of_three_taps(a: Any, v: Any, mode: str) -> Any:
     return np.concatenate((a[:1] * v[2] + 0, head, middle, tail, a[-1:] * v[0] + 0))
 
 
-def scipy_correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
-    """The sums of products of an array with a filter at each place."""
-    x, taps = operands(in1, in2, mode, "correlate")
-    if method not in ("auto", "direct"):
-        refuse("scipy.signal.correlate in this form")
-    return in_windows(x, taps, mode, [(n - 1) // 2 for n in taps.shape])
+def of_arrays(name: str, is_reversed: bool) -> Any:
+    """The sums of products of an array with a filter, or a reversed one, at each place."""
+
+    def run(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+        x, taps = operands(in1, in2, mode, name)
+        if method not in ("auto", "direct"):
+            refuse(f"scipy.signal.{name} in this form")
+        before = [(n - 1) // 2 for n in taps.shape]
+        return in_windows(x, np.flip(taps) if is_reversed else taps, mode, before)
+
+    return run
 
 
-def scipy_convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
-    """As `scipy_correlate`, with the filter reversed."""
-    x, taps = operands(in1, in2, mode, "convolve")
-    if method not in ("auto", "direct"):
-        refuse("scipy.signal.convolve in this form")
-    return in_windows(x, np.flip(taps), mode, [(n - 1) // 2 for n in taps.shape])
+def of_matrices(name: str, is_reversed: bool) -> Any:
+    """As `of_arrays`; of a filter of even size that is not reversed the middle is another one."""
 
+    def run(
+        in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+    ) -> Any:
+        x, taps = operands(in1, in2, mode, name)
+        if x.ndim != 2 or boundary != "fill" or type(fillvalue) is not int or fillvalue != 0:
+            refuse(f"scipy.signal.{name} in this form")
+        before = [(n - 1) // 2 if is_reversed else n // 2 for n in taps.shape]
+        return in_windows(x, np.flip(taps) if is_reversed else taps, mode, before)
 
-def scipy_correlate2d(
-    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
-) -> Any:
-    """As `scipy_correlate` of matrices; of a filter of even size the middle is another one."""
-    x, taps = operands(in1, in2, mode, "correlate2d")
-    if x.ndim != 2 or boundary != "fill" or type(fillvalue) is not int or fillvalue != 0:
-        refuse("scipy.signal.correlate2d in this form")
-    return in_windows(x, taps, mode, [n // 2 for n in taps.shape])
-
-
-def scipy_convolve2d(
-    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
-) -> Any:
-    """As `scipy_convolve` of matrices."""
-    x, taps = operands(in1, in2, mode, "convolve2d")
-    if x.ndim != 2 or boundary != "fill" or type(fillvalue) is not int or fillvalue != 0:
-        refuse("scipy.signal.convolve2d in this form")
-    return in_windows(x, np.flip(taps), mode, [(n - 1) // 2 for n in taps.shape])
+    return run
 
 
 def operands(in1: Any, in2: Any, mode: Any, name: str) -> Any:
@@ -183,8 +175,8 @@ def in_windows(x: Any, taps: Any, mode: Any, before: Any) -> Any:
 FUNCTIONS: dict[Any, Any] = {
     np.convolve: convolve,
     np.correlate: correlate,
-    "scipy.signal._signaltools:convolve": scipy_convolve,
-    "scipy.signal._signaltools:convolve2d": scipy_convolve2d,
-    "scipy.signal._signaltools:correlate": scipy_correlate,
-    "scipy.signal._signaltools:correlate2d": scipy_correlate2d,
+    "scipy.signal._signaltools:convolve": of_arrays("convolve", True),
+    "scipy.signal._signaltools:convolve2d": of_matrices("convolve2d", True),
+    "scipy.signal._signaltools:correlate": of_arrays("correlate", False),
+    "scipy.signal._signaltools:correlate2d": of_matrices("correlate2d", False),
 }

@@ -398,15 +398,17 @@ def match_dims(v: Value, shape: tuple[Dim, ...]) -> Value:
     """`v` with its dimensions written as in `shape`, where the two are equal but look different."""
     trace = here()
     assert isinstance(v.type, ArrayType)
-    lead = len(shape) - v.type.ndim
-    env = trace.env
-    new = tuple(
-        d if d in (1, s) else (1 if env.is_one(d) else s)
-        for d, s in zip(v.type.shape, shape[lead:], strict=True)
-    )
+    new = dims_as(v.type.shape, shape[len(shape) - v.type.ndim :])
     if new == v.type.shape:
         return v
     return trace.emit("reshape", (v,), shape=new, assume=True)
+
+
+def dims_as(own: tuple[Dim, ...], target: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """Dimensions that broadcast to others, written as those are where they are not 1."""
+    env = here().env
+    pairs = zip(own, target, strict=True)
+    return tuple(d if d in (1, t) else (1 if env.is_one(d) else t) for d, t in pairs)
 
 
 def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:

@@ -22,7 +22,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of
 
-__all__ = ["of_whole"]
+__all__ = ["of_whole", "proved_place"]
 
 #: Along an axis of the array: where its slice begins, its step, and its length.
 _Part = tuple[Dim, int, Dim]
@@ -82,9 +82,9 @@ def _moved(k: Any, part: _Part, whole: Dim) -> Any:
     if part == (0, 1, whole):
         return k
     if not isinstance(k, TracedScalar):
-        inside = _inside(as_dim(k if isinstance(k, SymInt) else int(k)), n, env)
-        if inside is not None:
-            return unwrap(start + inside * step, env)
+        known = proved_place(as_dim(k if isinstance(k, SymInt) else int(k)), n, env)
+        if known is not None:
+            return unwrap(start + known * step, env)
     trace = here()
     i, length = int64_of(lift(k)), int64_of(number_of(trace, n))
     zero, from_end = int64_constant(0), trace.emit("add", (i, length))
@@ -95,8 +95,8 @@ def _moved(k: Any, part: _Part, whole: Dim) -> Any:
     return wrap(trace, trace.emit("select", (there, place, _at(whole))))
 
 
-def _inside(i: Dim, n: Dim, env: ShapeEnv) -> Dim | None:
-    """A number from the beginning that is known to be in a slice of `n` elements."""
+def proved_place(i: Dim, n: Dim, env: ShapeEnv) -> Dim | None:
+    """A number, counted from the beginning, that is proved to be one of `n` elements; or None."""
     for shift in (0, n):
         if env.proved(0, "<=", i + shift) and env.proved(i + shift, "<", n):
             return i + shift

@@ -22,7 +22,7 @@ _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 
 def _wide(a: Any) -> tuple[TracedArray, np.dtype[Any]]:
     """Square matrices in double precision, and the result's dtype."""
-    (x,) = inexact(square(asarray(a), "det"))
+    (x,) = inexact(square(asarray(a)))
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
     return astype(x, wide), x.dtype
 

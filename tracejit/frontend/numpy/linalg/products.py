@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
 from tracejit.frontend.tracing.symint import as_dim
-from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, dims_as, here
 from tracejit.ir.dims import Dim, prod
 
 __all__ = [
@@ -41,13 +41,8 @@ def from_zero(x: Any) -> Any:
 
 def _stack_like(x: TracedArray, stack: tuple[Dim, ...], tail: tuple[Dim, ...]) -> TracedArray:
     """`x` with its stack axes written as in `stack` and its last axes as in `tail`."""
-    env = here().env
     own = x.type.shape[: x.ndim - len(tail)]
-    lead = stack[len(stack) - len(own) :]
-    new = tuple(
-        d if d in (1, s) else (1 if env.is_one(d) else s) for d, s in zip(own, lead, strict=True)
-    )
-    return fit_dims(x, (*new, *tail))
+    return fit_dims(x, (*dims_as(own, stack[len(stack) - len(own) :]), *tail))
 
 
 def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> TracedArray:
@@ -201,7 +196,7 @@ def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
     return from_zero(np.sum(products, axis=-1))
 
 
-def square(x: TracedArray, name: str) -> TracedArray:
+def square(x: TracedArray) -> TracedArray:
     """`x` as a stack of square matrices of a float dtype. Raises LinAlgError as NumPy does."""
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
@@ -234,7 +229,7 @@ def _in_double(name: str, *operands: TracedArray, **attrs: Any) -> TracedArray:
 def solve(a: Any, b: Any) -> Any:
     """The solution of linear equations."""
     x, y = asarray(a), asarray(b)
-    x = square(x, "solve")
+    x = square(x)
     x, y = inexact(x, y)
     trace = here()
     if not y.ndim:
@@ -260,14 +255,14 @@ def solve(a: Any, b: Any) -> Any:
 @handles(np.linalg.inv)
 def inv(a: Any) -> Any:
     """The inverse."""
-    (x,) = inexact(square(asarray(a), "inv"))
+    (x,) = inexact(square(asarray(a)))
     return in_stack_order(_in_double("inv", x), x)
 
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
     """The Cholesky factor; its derivative is that of the factor of (A + A^H) / 2."""
-    (x,) = inexact(square(asarray(a), "cholesky"))
+    (x,) = inexact(square(asarray(a)))
     return in_stack_order(_in_double("cholesky", x, upper=bool(upper)), x)
 
 
@@ -293,12 +288,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
 
 def _operands(name: str, x1: Any, x2: Any, least: tuple[int, int]) -> list[TracedArray]:
     """Both as arrays of one dtype. Raises ValueError where one has too few axes."""
-    arrays = [asarray(x1), asarray(x2)]
+    arrays = _common(x1, x2)
     for k, (x, n) in enumerate(zip(arrays, least, strict=True)):
         if x.ndim < n:
             raise ValueError(f"{name}: Input operand {k} does not have enough dimensions")
-    dtype = np.result_type(*(x.dtype for x in arrays))
-    return [astype(x, dtype) for x in arrays]
+    return arrays
 
 
 def matvec(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
