@@ -263,11 +263,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "frontend.python.reductions",
             "frontend.python.unread_lists",
         ),
+        "frontend.numpy.indexing": ("frontend.tracing.geometry",),
+        "frontend.numpy.memory_orders": ("frontend.tracing.geometry",),
         "frontend.numpy.ufunc_calls": (
             "frontend.numpy.indexing",
             "frontend.numpy.reductions",
             "frontend.numpy.shape",
         ),
+        "frontend.numpy.ufuncs": ("frontend.tracing.geometry",),
         "frontend.python.positions": (
             "frontend.control.branches",
             "frontend.control.exceptions",
@@ -297,13 +300,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "ops.array.complex_parts",
             "passes.analysis.conversions",
         ),
-        "runtime.compile.results": ("runtime.call.stores",),
+        "runtime.compile.results": ("frontend.tracing.geometry", "runtime.call.stores"),
         "runtime.compile.specialize": (
             "frontend.containers.tables",
             "runtime.compile.placed",
         ),
-        "runtime.compile.stages": ("passes.partition.pieces",),
-        "runtime.native.made": ("runtime.native.lists",),
+        "runtime.compile.stages": ("frontend.tracing.geometry", "passes.partition.pieces"),
+        "runtime.native.entry": ("runtime.native.strides",),
+        "runtime.native.made": ("runtime.native.lists", "runtime.native.strides"),
         "runtime.parts.functions": (
             "frontend.rewrite.eager_parts",
             "runtime.parts.callees",

@@ -116,6 +116,43 @@ def test_new_arrays_are_laid_out_as_numpys(text: str) -> None:
     assert_as_numpy(text, *FORMS)
 
 
+def short_views(x, n):
+    return x[None], x[:1, ::3], x[0:0:2], x[::5][:1, None], x[n:, ::2], np.expand_dims(x.T, 1)
+
+
+def short_views_of_new_arrays(x, n):
+    y = x * 2
+    return y[None], y[:1].T, y.sum(1)[:, None], (x + 1)[0:0], (x + 2)[::2, :n]
+
+
+def short_copies(x, n):
+    t = x.T[..., None]
+    return t * 2, t.copy(), x[:, :1].copy(), x[None, ::2].astype("f4"), np.zeros_like(x[:1, ::2].T)
+
+
+def short_reductions(x, n):
+    t = x.T[..., None]
+    return t.sum(1, keepdims=True), t.mean(0, keepdims=True), x[n:].var(1, keepdims=True)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize(
+    "function", [short_views, short_views_of_new_arrays, short_copies, short_reductions]
+)
+def test_strides_of_axes_of_one_element_or_none(function: Any) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    odd = np.lib.stride_tricks.as_strided(x, (1, 4), (56, 8))
+    jitted = tracejit.jit(function)
+    empty = [] if function is short_reductions else [x[:0], np.zeros((0, 4))]
+    for given in (x, x.T, x[::2], x[:1], x[::-3], x[:, 1:2], odd, *empty):
+        for n in (1, 2):
+            pairs = zip(jitted(given, n), function(given, n), strict=True)
+            for k, (got, expected) in enumerate(pairs):
+                assert got.strides == expected.strides, (k, given.shape, given.strides, n)
+                assert got.tobytes() == expected.tobytes()
+    assert not jitted.report().fallbacks
+
+
 EINSUMS = """
 np.einsum("ij,kj->ki", a, b)
 np.einsum("ij,ij->ji", a, b)

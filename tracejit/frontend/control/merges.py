@@ -256,7 +256,13 @@ class PhiBuilder:
         with self.sides[side].reopened():
             numbers = [self.one_side(side, v) for v in view.indices_in(region)]
         return lambda outs: ViewStep(
-            self.parent, view.op, tuple(outs[k] for k in numbers), attrs, view.writeable, corner
+            self.parent,
+            view.op,
+            tuple(outs[k] for k in numbers),
+            attrs,
+            view.writeable,
+            corner,
+            kept=view.kept,
         )
 
     def _cell(self, a: Storage | None, b: Storage | None) -> Callable[[Sequence[Value]], Storage]:

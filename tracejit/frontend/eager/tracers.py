@@ -145,13 +145,14 @@ class ConcreteArray(_Concrete, TracedArray):
         writeable: bool | None = True,
         corner: tuple[Dim, ...] = (),
         windows: tuple[bool, ...] = (),
+        kept: tuple[int | None, ...] | None = None,
         **attrs: Any,
     ) -> Any:
         """A view through an index op; of the program's own calls, what `ndarray.view` gives."""
         if type(op) is not str or op not in OPS:
             return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)
         trace = innermost(self.trace)
-        added = ViewStep(trace, op, indices, attrs, writeable, corner, windows)
+        added = ViewStep(trace, op, indices, attrs, writeable, corner, windows, kept)
         return ConcreteArray(trace, self.storage, (*self.views, added))
 
     def _seen_as(self, *args: Any, **kwargs: Any) -> Any:

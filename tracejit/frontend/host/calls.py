@@ -19,7 +19,7 @@ from tracejit.frontend.host.infer_by_example import (
 from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.layout import copy_order
+from tracejit.frontend.tracing.layout import joint_order
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.storage import effect_token, laid_out, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
@@ -164,7 +164,7 @@ class CallOperands:
 def _as_copied(x: TracedArray) -> Value:
     """The value of `x`, laid out as NumPy's copy of it."""
     trace, value = here(), x.value()
-    order = copy_order(x) or x.type.order
+    order = joint_order(x) or x.type.order
     same = order == x.type.order and value not in trace.unordered
     return value if same else laid_out(trace, value, order)
 

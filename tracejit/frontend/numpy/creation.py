@@ -8,10 +8,15 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
-from tracejit.frontend.numpy.memory_orders import copied, expect_several, laid_out_as, memory_order
+from tracejit.frontend.numpy.memory_orders import (
+    copied,
+    copy_order,
+    expect_several,
+    laid_out_as,
+    memory_order,
+)
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
-from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,

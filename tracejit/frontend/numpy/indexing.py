@@ -18,7 +18,7 @@ from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.layout import broadcast_order, copy_order
+from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.symint import SymInt, as_dim
@@ -214,14 +214,12 @@ def _basic(x: TracedArray, axes: list[_Axis]) -> TracedArray:
         step.append(1 if whole else a.step)
     if tuple(size) != x.type.shape or any(s != 1 for s in step):
         x = x.view("slice", start=tuple(start), size=tuple(size), step=tuple(step))
-    shape: list[Dim] = []
-    sizes = iter(x.type.shape)
-    for a in axes:
-        n = 1 if a.kind == "new" else next(sizes)
-        if a.kind != "int":
-            shape.append(n)
+    places = iter(range(x.ndim))
+    every = [None if a.kind == "new" else next(places) for a in axes]
+    kept = tuple(k for k, a in zip(every, axes, strict=True) if a.kind != "int")
     # Even where nothing changes: `x[:]` is another object than `x`.
-    return x.view("reshape", shape=tuple(shape))
+    shape = tuple(1 if k is None else x.type.shape[k] for k in kept)
+    return x.view("reshape", kept=kept, shape=shape)
 
 
 @dataclass
@@ -330,7 +328,9 @@ def _in_order_of_elements(
     rest = plan.to_front[len(plan.indices) :]
     order: tuple[int, ...] | None
     if rest:
-        lying = copy_order(base)
+        from tracejit.frontend.tracing.geometry import stride_order
+
+        lying = stride_order(base)
         order = None if lying is None else tuple(b + rest.index(a) for a in lying if a in rest)
         order = None if order is None else (*range(b), *order)
     else:

@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unkno
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import expand_dims, moveaxis, ravel
-from tracejit.frontend.tracing.layout import copy_order
+from tracejit.frontend.tracing.layout import joint_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 
@@ -95,7 +95,7 @@ def concatenate(
     fitted = [_fit_beside(x, parts[0], axis) for x in parts]
     values = [astype(x, common).value() for x in fitted]
     out = asarray(wrap(here(), here().emit("concatenate", values, axis=axis)))
-    order = copy_order(*fitted)
+    order = joint_order(*fitted)
     return of_unknown_order(out) if order is None else in_order(out, order)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.layout import (
     broadcast_order,
-    copy_order,
     has_other_strides,
     is_c_contiguous,
+    joint_order,
 )
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap_array
@@ -19,6 +19,7 @@ __all__ = [
     "along_axis",
     "copied",
     "copy_of",
+    "copy_order",
     "expect_several",
     "in_c_order",
     "in_fortran_order",
@@ -30,6 +31,23 @@ __all__ = [
     "memory_order",
     "of_unknown_order",
 ]
+
+
+def copy_order(x: TracedArray) -> tuple[int, ...] | None:
+    """The axis order of NumPy's copy of an array (order "K"); None where it is not known.
+
+    Axes of one element have a say as well: theirs are the strides that NumPy notes.
+    """
+    if 1 in x.type.shape and x.ndim > 1:
+        back = tuple(reversed(range(x.ndim)))
+        if is_c_contiguous(x):
+            return tuple(range(x.ndim))
+        if is_c_contiguous(x.view("transpose", axes=back)):
+            return back
+        from tracejit.frontend.tracing.geometry import stride_order
+
+        return stride_order(x)
+    return joint_order(x)
 
 
 def copy_of(x: TracedArray) -> TracedArray:

@@ -408,10 +408,18 @@ def mean(
         work, result = np.dtype(np.float32), np.dtype(np.float16)
     total = HANDLERS[np.sum](x, axis=axis, dtype=work, keepdims=keepdims, where=where)
     count = _selected(x, axis, where, keepdims is True, total.dtype)
-    out_value = elementwise(np.divide, (total, count))
-    if result is not None and out_value.dtype != result:  # type: ignore[attr-defined]
-        return out_value.astype(result)  # type: ignore[attr-defined]
+    out_value = _in_place_of(total, elementwise(np.divide, (total, count)))
+    if result is not None and out_value.dtype != result:
+        return out_value.astype(result)
     return out_value
+
+
+def _in_place_of(given: Any, made: Any) -> Any:
+    """What NumPy stores into `given`, of which it is a function: it is laid out as that is."""
+    order = given.storage.order if isinstance(given, TracedArray) else None
+    if not isinstance(made, TracedArray) or order is None or len(order) != made.ndim:
+        return made
+    return in_order(made, order)
 
 
 def _as_float(count: Any) -> Any:
@@ -456,7 +464,7 @@ def var(
     else:
         count = _selected(x, axis, where, keepdims is True, total.dtype)
         left = elementwise(np.maximum, (elementwise(np.subtract, (count, ddof)), 0))
-    return elementwise(np.divide, (total, left))
+    return _in_place_of(total, elementwise(np.divide, (total, left)))
 
 
 @handles(np.std)
@@ -474,7 +482,7 @@ def std(
 ) -> Any:
     """The square root of the variance."""
     value = HANDLERS[np.var](a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return root_of_squares(value)
+    return _in_place_of(value, root_of_squares(value))
 
 
 def _arg_extreme(name: str) -> Any:

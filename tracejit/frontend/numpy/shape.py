@@ -33,7 +33,6 @@ __all__ = [
     "reshaped",
     "shape_dims",
     "whole_view",
-    "with_axes",
 ]
 
 
@@ -107,11 +106,6 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
         return x.view("reshape", **attrs)
     value = trace.emit("reshape", (x.value(),), **attrs)
     return x.snapshot(value) if shared is None else TracedArray(trace, Storage(trace, value))
-
-
-def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
-    """The view of `x` with axes of size 1 added or dropped."""
-    return x if shape == x.type.shape else x.view("reshape", shape=shape)
 
 
 @handles(np.reshape)
@@ -236,7 +230,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     if not new:
         return whole_view(x)
     old = iter(x.type.shape)
-    return with_axes(x, tuple(1 if k in new else next(old) for k in range(ndim)))
+    return x.view("reshape", shape=tuple(1 if k in new else next(old) for k in range(ndim)))
 
 
 @handles(np.squeeze)
@@ -261,7 +255,8 @@ def _without(x: TracedArray, axes: Sequence[int]) -> TracedArray:
     """`x` without axes that are known to be of size 1, at least in this run."""
     shape = x.type.shape
     if all(shape[k] == 1 for k in axes):
-        return with_axes(x, tuple(d for k, d in enumerate(shape) if k not in axes))
+        kept = tuple(k for k in range(x.ndim) if k not in axes)
+        return x.view("reshape", kept=kept, shape=tuple(shape[k] for k in kept)) if axes else x
     found = x[tuple(0 if k in axes else slice(None) for k in range(x.ndim))]
     return asarray(found)
 

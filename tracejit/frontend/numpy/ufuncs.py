@@ -173,7 +173,13 @@ def apply_to_arrays(
 ) -> TracedArray:
     """`apply` with an array as the result also where it has no axes."""
     trace = here()
-    order = broadcast_order([x for x in operands if isinstance(x, TracedArray)], len(shape))
+    given = [x for x in operands if isinstance(x, TracedArray)]
+    order = broadcast_order(given, len(shape))
+    if 1 in shape and len(shape) > 1:
+        from tracejit.frontend.tracing.geometry import runs_in_fortran_order
+
+        if runs_in_fortran_order(given, values, shape):
+            order = (*reversed(range(len(shape))),)
     arrays = [as_array(wrap(trace, v), shape, order) for v in values]
     value = trace.emit(op, arrays, **attrs)
     assert isinstance(value.type, ArrayType)

@@ -45,7 +45,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
             found = bisected(a, keys, side)
     else:
         found = bisected_in_turn(a, keys, side)
-    return found.reshape(v.shape) if v.ndim else found[0]
+    return np.reshape(found, v.shape, copy=True) if v.ndim else found[0]
 
 
 def vector(x: Any) -> Any:
@@ -195,14 +195,14 @@ def interp(
     require_order(xp)
     if n == 1:
         value = np.where(x < xp[0], first, np.where(x > xp[0], last, fp[0]))
-        return value.reshape(shape) if shape else value[0]
+        return np.reshape(value, shape, copy=True) if shape else value[0]
     value = np.empty(len(x))
     if len(x) >= _MANY and 4 * len(x) >= n and (x[:-1] <= x[1:]).all():
         interp_in_order(value, x, xp, fp, first, last)
     else:
         value[:] = interp_at_once(x, xp, fp, first, last, False)
     value = derived_as(value, interp_at_once(x, xp, fp, first, last, True))
-    return value.reshape(shape) if shape else value[0]
+    return np.reshape(value, shape, copy=True) if shape else value[0]
 
 
 def in_period(x: Any, xp: Any, fp: Any, period: Any) -> Any:

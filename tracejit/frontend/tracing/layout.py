@@ -5,34 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
-from typing import Any
-
-import numpy as np
 
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.tracer import TracedArray, ViewStep
 from tracejit.ir.dims import Dim, prod
-from tracejit.ir.graph import attr_sizes
 from tracejit.ir.types import ArrayType, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.axis_orders import element_strides, iterator_order, join_order
 
 __all__ = [
-    "Geometry",
+    "Layout",
+    "Unknown",
     "axis_ranks",
     "axis_signs",
     "broadcast_order",
     "byte_strides",
-    "copy_order",
+    "dense_strides",
     "has_other_strides",
     "is_c_contiguous",
     "is_packed",
     "is_view_after_reshape",
-    "view_geometry",
+    "joint_order",
+    "packed",
+    "through",
+    "walks_as",
 ]
 
 
-class _Unknown(Exception):
+class Unknown(Exception):
     """The layout depends on a size that is known only at run time."""
 
 
@@ -40,63 +39,6 @@ class _Unknown(Exception):
 _Run = tuple[Sequence[int], Sequence[int]]
 #: Shape and strides, counted in elements.
 Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Where the elements of a view lie: strides and an offset, counted in elements of `dtype`.
-
-    `picks` are the lengths and the strides of axes along which a number known at run time moves it.
-    """
-
-    dtype: np.dtype[Any]
-    shape: tuple[Dim, ...]
-    strides: tuple[Dim, ...]
-    offset: Dim
-    picks: tuple[tuple[Dim, Dim], ...]
-
-    @property
-    def sizes(self) -> frozenset[str]:
-        """The size symbols it is made of."""
-        return attr_sizes((self.shape, self.strides, self.offset, self.picks))
-
-
-def view_geometry(x: TracedArray) -> Geometry | None:
-    """Where the elements of `x` lie in its storage, which has the axis order of its value.
-
-    None where no strides say that, or where they rest on what the trace has not decided.
-    """
-    env, t = x.trace.env, x.storage.value.type
-    assert isinstance(t, ArrayType)
-    own = x.storage.strides
-    layout = _packed(t.shape, t.order) if own is None else (t.shape, own)
-    offset: Dim = 0
-    picks: list[tuple[Dim, Dim]] = []
-    guards = len(env.guards)
-    for view in x.views:
-        steps = layout[1]
-        if view.op in ("real", "imag"):
-            offset = offset * 2 + int(view.op == "imag")
-            picks = [(n, step * 2) for n, step in picks]
-        elif view.op == "slice" or view.corner:
-            start = view.corner or view.attrs["start"]
-            offset = offset + _linear(start, steps)
-        elif view.op == "gather" and not view.windows:
-            if isinstance(view.indices[0].type, ArrayType):
-                return None
-            picks += zip(layout[0], steps[: len(view.indices)], strict=False)
-        try:
-            found = _through(layout, view, env)
-        except _Unknown:
-            return None
-        if found is None:
-            return None
-        layout = found
-    if len(env.guards) > guards:
-        for guard in list(env.guards)[guards:]:
-            del env.guards[guard]
-        return None
-    return Geometry(x.type.dtype, *layout, offset, tuple(picks))
 
 
 def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
@@ -109,7 +51,7 @@ def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
         if layout is None:
             return None
         return _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
-    except _Unknown:
+    except Unknown:
         return None
 
 
@@ -118,7 +60,7 @@ def is_c_contiguous(x: TracedArray) -> bool | None:
     try:
         layout = _layout(x)
         return None if layout is None else _is_dense(*layout, x.trace.env)
-    except _Unknown:
+    except Unknown:
         return None
 
 
@@ -126,11 +68,11 @@ def has_other_strides(x: TracedArray) -> bool:
     """Whether strides certainly differ from those of C order, along an axis longer than 1."""
     try:
         layout = _layout(x)
-    except _Unknown:
+    except Unknown:
         return False
     if layout is None:
         return False
-    triples = zip(*layout, _dense_strides(layout[0]), strict=True)
+    triples = zip(*layout, dense_strides(layout[0]), strict=True)
     return any(d != 1 and x.trace.env.proved(s, "==", own) is False for d, s, own in triples)
 
 
@@ -138,7 +80,7 @@ def byte_strides(x: TracedArray) -> tuple[Dim, ...] | None:
     """The strides of `x` in bytes; None where they are not known."""
     try:
         layout = _layout(x)
-    except _Unknown:
+    except Unknown:
         return None
     return None if layout is None else tuple(s * x.itemsize for s in layout[1])
 
@@ -153,14 +95,14 @@ def is_packed(x: TracedArray) -> bool:
         layout = _layout(x)
         if layout is None or any(_holds(x.trace.env, d, "==", 0) for d in shape):
             return True
-        pairs = zip(shape, layout[1], _packed(shape, order)[1], strict=True)
+        pairs = zip(shape, layout[1], packed(shape, order)[1], strict=True)
         return all(have == want for d, have, want in pairs if d != 1)
-    except _Unknown:
+    except Unknown:
         return False
 
 
 def _is_dense(shape: tuple[Dim, ...], strides: tuple[Dim, ...], env: ShapeEnv) -> bool:
-    if strides == _dense_strides(shape):
+    if walks_as(shape, strides, dense_strides(shape)):
         return True
     if any(_holds(env, d, "==", 0) for d in shape):
         return True
@@ -175,9 +117,9 @@ def _is_dense(shape: tuple[Dim, ...], strides: tuple[Dim, ...], env: ShapeEnv) -
 
 
 def _holds(env: ShapeEnv, a: Dim, relation: str, b: Dim) -> bool:
-    """What `env` decides. Raises _Unknown where only the run can."""
+    """What `env` decides. Raises Unknown where only the run can."""
     if env.proved(a, relation, b) is None and not env.is_known(a, b):
-        raise _Unknown
+        raise Unknown
     return env.decide(a, relation, b)
 
 
@@ -199,10 +141,11 @@ def broadcast_order(
     return iterator_order(known) if known else tuple(range(ndim))
 
 
-def copy_order(*arrays: TracedArray) -> tuple[int, ...] | None:
-    """The axis order of NumPy's copy of an array, or of arrays joined; None where it is not known.
+def joint_order(*arrays: TracedArray) -> tuple[int, ...] | None:
+    """The axis order of NumPy's array of arrays that are joined; None where it is not known.
 
-    An axis along which elements are repeated has a stride of 0: it lies inside all others.
+    An axis along which elements are repeated has a stride of 0: it lies inside all others. Axes of
+    one element have no say.
     """
     known = []
     for x in arrays:
@@ -226,7 +169,7 @@ def axis_ranks(x: TracedArray) -> list[int] | None:
     if x.storage.strides is not None or any(view.windows for view in x.views):
         try:
             layout = _layout(x)
-        except _Unknown:
+        except Unknown:
             return None
         # Elements overlap where two axes step equally far.
         steps = ranks if layout is None else layout[1]
@@ -263,7 +206,7 @@ def _strides(x: TracedArray) -> tuple[Dim, ...]:
     """The strides, or numbers with their signs where memory is not known: that runs forward."""
     try:
         layout = _layout(x)
-    except _Unknown:
+    except Unknown:
         layout = None
     return (_signs_of_views(x) if layout is None else layout)[1]
 
@@ -275,7 +218,7 @@ def _signs_of_views(x: TracedArray) -> Layout:
     own = (1,) * t.ndim if x.storage.strides is None else x.storage.strides
     layout: Layout = t.shape, tuple(0 if stride == 0 else 1 for stride in own)
     for view in x.views:
-        following = None if view.op == "reshape" else _through(layout, view, x.trace.env)
+        following = None if view.op == "reshape" else through(layout, view, x.trace.env)
         if following is None:
             shape = tuple(view.attrs["shape"])
             following = shape, (1,) * len(shape)
@@ -326,7 +269,7 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
             new = tuple(view.attrs["shape"])
             try:
                 found = _reshaped(kind, dims, new, x.trace.env)
-            except _Unknown:
+            except Unknown:
                 found = None
             if found is None:
                 return None
@@ -392,25 +335,26 @@ def _layout(x: TracedArray) -> Layout | None:
     if storage.strides is not None:
         layout = t.shape, storage.strides
     elif storage.order is not None and storage.source is None:
-        layout = _packed(t.shape, storage.order)
+        layout = packed(t.shape, storage.order)
     else:
         return None
     for view in x.views:
         if layout is not None:
-            layout = _through(layout, view, x.trace.env)
+            layout = through(layout, view, x.trace.env)
     return layout
 
 
-def _packed(shape: tuple[Dim, ...], order: tuple[int, ...]) -> Layout:
+def packed(shape: tuple[Dim, ...], order: tuple[int, ...]) -> Layout:
+    """The layout of new memory; that of no elements has strides of 0."""
     strides: list[Dim] = [0] * len(shape)
     step: Dim = 1
-    for axis in reversed(order):
+    for axis in reversed(order if 0 not in shape else ()):
         strides[axis] = step
         step = step * shape[axis]
     return shape, tuple(strides)
 
 
-def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
+def through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
     """The layout of a view of memory with `layout`."""
     shape, strides = layout
     if view.op == "slice":
@@ -422,8 +366,10 @@ def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
     if view.op == "broadcast_to":
         new = tuple(view.attrs["shape"])
         lead = len(new) - len(shape)
-        kept = (s if d == n else 0 for s, d, n in zip(strides, shape, new[lead:], strict=True))
-        return new, (*(0,) * lead, *kept)
+        own = (
+            0 if d == 1 or d != n else s for s, d, n in zip(strides, shape, new[lead:], strict=True)
+        )
+        return new, (*(0,) * lead, *own)
     if view.op in ("real", "imag"):
         return shape, tuple(s * 2 for s in strides)
     if view.op == "gather":
@@ -439,6 +385,9 @@ def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
         for s in strides[:count]:
             step = step + s
         return (*index.shape, *shape[count:]), (step, *strides[count:])
+    if view.kept is not None:
+        new = tuple(view.attrs["shape"])
+        return new, tuple(0 if k is None else strides[k] for k in view.kept)
     if view.op == "reshape":
         new = tuple(view.attrs["shape"])
         found = _reshape_strides(shape, strides, new, env)
@@ -446,17 +395,9 @@ def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
     return None
 
 
-def _linear(index: Sequence[Dim], strides: Sequence[Dim]) -> Dim:
-    """How far from the first element an element lies."""
-    out: Dim = 0
-    for i, step in zip(index, strides, strict=False):
-        out = out + i * step
-    return out
-
-
-def _dense_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The element strides of an array in C order without gaps."""
-    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+def dense_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The element strides of an array in C order without gaps; no elements count as one."""
+    return tuple(prod([d if d != 0 else 1 for d in shape[k + 1 :]]) for k in range(len(shape)))
 
 
 def _reshape_strides(
@@ -467,17 +408,20 @@ def _reshape_strides(
     Runs of old and new axes with equal products are matched; each run of old axes must be evenly
     spaced as one axis.
     """
-    if strides == _dense_strides(shape):
-        return _dense_strides(new)
+    if shape == new:
+        return strides
     wide = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
+    if not wide or walks_as(shape, strides, dense_strides(shape)):
+        return dense_strides(new)
     if [d for d, _ in wide] == [d for d in new if d != 1]:
         return _with_axes(new, [s for _, s in wide])
     if any(_holds(env, d, "==", 0) for d in shape):
-        return (0,) * len(new)
+        return dense_strides(new)
     runs = _runs(shape, new, env)
     if runs is None:
         return None
-    out: list[Dim] = [0] * len(new)
+    # Axes of size 1 behind all others step as the last of these.
+    out: list[Dim] = [strides[runs[-1][0][-1]]] * len(new)
     for old, axes in runs:
         for a, b in pairwise(old):
             if not _holds(env, strides[a], "==", shape[b] * strides[b]):
@@ -487,6 +431,11 @@ def _reshape_strides(
             out[k] = step
             step = step * new[k]
     return tuple(out)
+
+
+def walks_as(shape: tuple[Dim, ...], a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
+    """Whether strides are the same along all axes along which anything moves."""
+    return 0 in shape or all(d == 1 or s == t for d, s, t in zip(shape, a, b, strict=True))
 
 
 def _runs(shape: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv) -> list[_Run] | None:
@@ -514,9 +463,11 @@ def _runs(shape: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv) -> list[_
 
 
 def _with_axes(shape: tuple[Dim, ...], strides: list[Dim]) -> tuple[Dim, ...]:
-    """The strides of axes, which those of one element do not have; NumPy gives them some, too."""
+    """The strides of axes, from those of axes of other sizes than 1: the others step over what is
+    behind them, or as the last of these.
+    """
     out: list[Dim] = []
-    step: Dim = 1
+    step = strides[-1]
     for d in reversed(shape):
         out.append(step if d == 1 else strides.pop())
         step = out[-1] * d

@@ -169,10 +169,12 @@ class ViewStep:
 
     `writeable` is None for what only NumPy may store into, where it warns. A gather along a
     diagonal knows its `corner`, the indices of its first element along the first two axes; one of
-    what windows see that slide over some of the first axes, which of these.
+    what windows see that slide over some of the first axes, which of these. A reshape that adds and
+    drops axes as an index does knows which axis of the base each of its axes is (`kept`), None for
+    a new one, whose stride is 0.
     """
 
-    __slots__ = ("attrs", "corner", "indices", "op", "trace", "windows", "writeable")
+    __slots__ = ("attrs", "corner", "indices", "kept", "op", "trace", "windows", "writeable")
 
     def __init__(
         self,
@@ -183,10 +185,11 @@ class ViewStep:
         writeable: bool | None,
         corner: tuple[Dim, ...] = (),
         windows: tuple[bool, ...] = (),
+        kept: tuple[int | None, ...] | None = None,
     ) -> None:
         self.trace, self.op, self.indices = trace, op, indices
         self.attrs, self.writeable, self.corner = attrs, writeable, corner
-        self.windows = windows
+        self.windows, self.kept = windows, kept
 
     @property
     def places(self) -> tuple[Dim, ...]:

@@ -172,11 +172,12 @@ class TracedArray(Tracer):
         writeable: bool | None = True,
         corner: tuple[Dim, ...] = (),
         windows: tuple[bool, ...] = (),
+        kept: tuple[int | None, ...] | None = None,
         **attrs: Attr,
     ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
-        view = ViewStep(trace, op, indices, attrs, writeable, corner, windows)
+        view = ViewStep(trace, op, indices, attrs, writeable, corner, windows, kept)
         return TracedArray(trace, self.storage, (*self.views, view), self)
 
     def add_view(self, view: ViewStep) -> None:

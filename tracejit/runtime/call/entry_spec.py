@@ -122,13 +122,15 @@ class SizeGuard:
 class OutArray:
     """A new array, dense with its axes in `order` (outermost first; () means C order).
 
-    `zeroed`: it is filled with zeros; then the order is C or Fortran order.
+    `zeroed`: it is filled with zeros; then the order is C or Fortran order. `noted` are axes with
+    strides in bytes that it is given once it is there, where no element is reached by them.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[Dim, ...]
     order: tuple[int, ...] = ()
     zeroed: bool = False
+    noted: tuple[tuple[int, Dim], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.order) != len(self.shape):
@@ -137,10 +139,13 @@ class OutArray:
 
 @dataclass(frozen=True)
 class OutMade:
-    """A new array of `dtype` with `ndim` axes, which the program makes itself."""
+    """A new array of `dtype` with `ndim` axes, which the program makes itself, with strides `noted`
+    as those of an OutArray.
+    """
 
     dtype: np.dtype[Any]
     ndim: int
+    noted: tuple[tuple[int, Dim], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -193,8 +198,9 @@ class OutView:
 
     `dtype` is None for that of the base. It can be stored into where the base can, unless it is not
     `writeable`; None has NumPy warn of that. `sizes` are the symbols that outputs hold, with their
-    numbers. For each of `picks`, the output with an index, the length of an axis and its stride,
-    the view lies so many strides further, those of a negative index counted from the end.
+    numbers, `base_strides` those for strides of the base, in elements, with their axes. For each of
+    `picks`, the output with an index, the length of an axis and its stride, the view lies so many
+    strides further, those of a negative index counted from the end.
     """
 
     base: int
@@ -205,13 +211,15 @@ class OutView:
     writeable: bool | None = True
     sizes: tuple[tuple[str, int], ...] = ()
     picks: tuple[tuple[int, Dim, Dim], ...] = ()
+    base_strides: tuple[tuple[str, int], ...] = ()
 
     @property
     def symbols(self) -> set[str]:
         """The size symbols that leaves bind."""
         picked = (d for _, *pair in self.picks for d in pair)
         found = map(free_symbols, (*self.shape, *self.strides, self.offset, *picked))
-        return set[str]().union(*found) - {name for name, _ in self.sizes}
+        late = {name for name, _ in (*self.sizes, *self.base_strides)}
+        return set[str]().union(*found) - late
 
 
 Output: TypeAlias = (
@@ -327,6 +335,8 @@ class EntrySpec:
         for output in self.outputs:
             if isinstance(output, OutArray):
                 used |= set().union(*map(free_symbols, output.shape))
+            if isinstance(output, (OutArray, OutMade)):
+                used |= set().union(*(free_symbols(stride) for _, stride in output.noted))
             elif isinstance(output, OutView):
                 used |= output.symbols
             if isinstance(output, OutLeaf) and not 0 <= output.index < len(leaves):

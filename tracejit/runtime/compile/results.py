@@ -26,6 +26,7 @@ from tracejit.frontend.tracing.pytree import (
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
+from tracejit.ir.graph import attr_sizes
 from tracejit.ir.op import OPS
 from tracejit.link.portable import Meant, Portable, portable
 from tracejit.runtime.call.entry_spec import (
@@ -153,6 +154,8 @@ class DirectResults(NamedTuple):
 
 def _out_view(plan: ResultPlan, base: int) -> OutView:
     """The output that a plan with known strides is."""
+    from tracejit.frontend.tracing.geometry import base_axis
+
     g = plan.geometry
     assert g is not None
     size = g.dtype.itemsize
@@ -166,6 +169,11 @@ def _out_view(plan: ResultPlan, base: int) -> OutView:
         False if False in flags else None if None in flags else True,
         plan.sizes,
         tuple((k, n, step * size) for k, (n, step) in zip(plan.operands, g.picks, strict=True)),
+        tuple(
+            (name, axis)
+            for name in sorted(attr_sizes(g.strides))
+            if (axis := base_axis(name)) is not None
+        ),
     )
 
 
@@ -409,7 +417,7 @@ def _reduced(x: Any) -> Any:
         return Identity, (Meant(value),)
     if type(x) is ViewStep:
         indices = (None,) * len(x.indices)
-        return ViewStep, (None, x.op, indices, x.attrs, x.writeable, x.corner, x.windows)
+        return ViewStep, (None, x.op, indices, x.attrs, x.writeable, x.corner, x.windows, x.kept)
     if type(x) is TreeDef:
         return TreeDef, (x.root, x.count)
     return NotImplemented
@@ -571,11 +579,23 @@ def apply_views(
             del remaining[:count]
         elif view.op in ("real", "imag"):
             array = getattr(array, view.op)
+        elif view.kept is not None:
+            array = _indexed(array, view.kept)
         else:
             (array,) = OPS[view.op].evaluate([array], attrs)
             if not view.writeable:
                 array.flags.writeable = False
     return array
+
+
+def _indexed(array: Any, kept: Sequence[int | None]) -> Any:
+    """A view with axes of one element added (None) and dropped (those that are not kept)."""
+    dropped = [k for k in range(array.ndim) if k not in kept]
+    key: list[Any] = [None if k is None else slice(None) for k in kept]
+    for k in dropped:
+        behind = [at for at, axis in enumerate(kept) if axis is not None and axis < k]
+        key.insert(behind[-1] + 1 if behind else 0, 0)
+    return array[tuple(key)]
 
 
 def _windows(array: Any, windows: Sequence[bool], shape: Sequence[int]) -> Any:

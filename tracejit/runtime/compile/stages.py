@@ -17,7 +17,7 @@ from tracejit.frontend.capture.captured import Learned
 from tracejit.frontend.capture.paths import Positional
 from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
-from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
+from tracejit.frontend.tracing.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import (
     LEAF,
@@ -72,6 +72,7 @@ from tracejit.spelling import no_such
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
     from tracejit.codegen.program.timing import Timers
+    from tracejit.frontend.tracing.geometry import Geometry
     from tracejit.ir.dataflow import DataflowGraph
     from tracejit.passes.partition.cut import Piece
     from tracejit.passes.partition.place import Placement
@@ -267,7 +268,7 @@ def _made_late(output: Output, known: set[str]) -> Output:
     """An output, or what it is where its size is not known when the program begins."""
     if isinstance(output, OutArray):
         if not set().union(*map(dims.free_symbols, output.shape)) <= known:
-            return OutMade(output.dtype, len(output.shape))
+            return OutMade(output.dtype, len(output.shape), output.noted)
     return output
 
 
@@ -300,6 +301,8 @@ def _plan_results(
 
     def add_views(x: TracedArray, plan: ResultPlan) -> None:
         if x.views and (plan.leaf is None or x.storage in trace.memory):
+            from tracejit.frontend.tracing.geometry import view_geometry
+
             plan.geometry = view_geometry(x)
         first = len(values)
         for view in x.views:
@@ -343,7 +346,13 @@ def _plan_results(
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()
         values.append(v)
-        outputs.append(_output(v))
+        output = _output(v)
+        if isinstance(x, TracedArray) and x.views and isinstance(output, OutArray):
+            from tracejit.frontend.tracing.geometry import strides_of_copy
+
+            noted = tuple((axis, s * x.itemsize) for axis, s in strides_of_copy(x))
+            output = dataclasses.replace(output, noted=noted)
+        outputs.append(output)
     return values, outputs, plans
 
 
@@ -568,6 +577,8 @@ class Lowered:
         for v, output in zip(self.dataflow.outputs, self.traced.outputs, strict=False):
             if isinstance(output, OutArray):
                 output = OutMade(output.dtype, len(output.shape))
+            elif isinstance(output, OutMade):
+                output = dataclasses.replace(output, noted=())
             elif isinstance(output, OutNpScalar) and v in self._staying:
                 output = OutMade(output.dtype, 0)
             out.append(output)

@@ -76,6 +76,8 @@ class _Writer:
         self.text = FunctionText(entry_name, functions)
         self.guards = GuardEmitter(self.text, spec, layout, miss="miss")
         self.result = ResultEmitter(self.text, spec, layout)
+        #: By outputs that are new arrays: axes, and registers of the strides noted for them.
+        self._noted: dict[int, list[tuple[int, str]]] = {}
         #: By what comes next and the object that is given up before: the block that does so.
         self._drops: dict[tuple[str, str], str] = {}
         #: The objects in the order in which they were first owned.
@@ -161,14 +163,24 @@ class _Writer:
         for k, output in enumerate(self.spec.outputs):
             if isinstance(output, OutArray):
                 shapes[k] = sizes.emit_shape(output.shape)
+            if isinstance(output, (OutArray, OutMade)):
+                self._noted[k] = [(axis, sizes.emit(stride)) for axis, stride in output.noted]
         self.result.place_early(sizes)
         sizes.require_exact(self._drop_and("bail"))
         return shapes
+
+    def _note_strides(self, k: int) -> None:
+        if self._noted[k]:
+            from tracejit.runtime.native.strides import note_strides
+
+            note_strides(self.text, self.layout, str(self.result.made[k]), self._noted[k])
 
     def _allocate(self, shapes: Mapping[int, Sequence[str]]) -> None:
         for k, output in enumerate(self.spec.outputs):
             array = self._new_array(k, output, shapes[k]) if isinstance(output, OutArray) else None
             self.result.made.append(array)
+            if array is not None:
+                self._note_strides(k)
 
     def _new_array(self, k: int, output: OutArray, shape: Sequence[str]) -> str:
         text = self.text
@@ -241,6 +253,8 @@ class _Writer:
             # Null where the program has refused: Py_DecRef takes that.
             self.result.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
         text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
+        for k in late:
+            self._note_strides(k)
         if self.spec.exchanges:
             self._forget_run()
         if self.spec.tells_copies:

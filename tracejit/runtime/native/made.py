@@ -99,7 +99,7 @@ class ResultEmitter:
     def place_early(self, sizes: SizeEmitter) -> None:
         """Find where those views lie whose sizes are known before the program runs."""
         for k, view in enumerate(self.spec.outputs):
-            if isinstance(view, OutView) and not view.sizes:
+            if isinstance(view, OutView) and not view.sizes and not view.base_strides:
                 self._early[k] = _Placed(sizes, view)
 
     def emit(self, around: Surroundings) -> None:
@@ -130,6 +130,10 @@ class ResultEmitter:
         placed = self._early.get(k)
         if placed is None:
             late = {name: text.field(self.slot(at), 0, "i64") for name, at in view.sizes}
+            if view.base_strides:
+                from tracejit.runtime.native.strides import strides_of_base
+
+                late |= strides_of_base(text, self.layout, self.spec, view, around.leaves)
             emitter = SizeEmitter(text, {**around.sizes, **late})
             placed = _Placed(emitter, view)
             for fault in emitter.faults if placed.shape else ():

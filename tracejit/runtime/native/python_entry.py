@@ -156,6 +156,7 @@ class PythonEntry:
         if spec.exchanges:
             forget_run()
         slots = bytes(out)
+        arrays = {k: _with_strides(x, spec.outputs[k], sizes) for k, x in arrays.items()}
         results: list[Any] = [
             arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
             for k, output in enumerate(spec.outputs)
@@ -306,6 +307,18 @@ def _allocate(output: OutArray, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return memory.transpose(np.argsort(output.order)) if shape else memory
 
 
+def _with_strides(array: np.ndarray[Any, Any], output: Output, sizes: dict[str, int]) -> Any:
+    """A new array with the strides noted for it along axes where they reach no element."""
+    assert isinstance(output, (OutArray, OutMade))
+    strides = list(array.strides)
+    for axis, stride in output.noted:
+        if array.shape[axis] < 2 or strides[axis] == 0:
+            strides[axis] = evaluate(stride, sizes)
+    if tuple(strides) == array.strides:
+        return array
+    return np.lib.stride_tricks.as_strided(array, strides=strides)
+
+
 def _taken(address: int) -> np.ndarray[Any, Any]:
     """The array whose reference a program has left in a slot."""
     array = ctypes.cast(ctypes.c_void_p(address), ctypes.py_object).value
@@ -325,6 +338,7 @@ def _view(view: OutView, results: Sequence[Any], sizes: dict[str, int]) -> Any:
     """The view, or None where an index is outside."""
     base = results[view.base]
     sizes = sizes | {name: int(results[k]) for name, k in view.sizes}
+    sizes |= {name: base.strides[axis] // base.itemsize for name, axis in view.base_strides}
     start = base.ctypes.data + evaluate(view.offset, sizes)
     for k, size, stride in view.picks:
         index, length = int(results[k]), evaluate(size, sizes)

@@ -61,7 +61,7 @@ def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
     low, high = (start, stop) if step > 0 else (stop, start)
     length = env.maximum(high - low, 0)
     if length == 0:
-        return 0, 0, step
+        return 0, 0, 1  # As NumPy has it, which shows in the strides.
     return start, floordiv(length + (abs(step) - 1), abs(step)), step
 
 
