@@ -2,6 +2,7 @@
 
 `check(seed)` holds a compiled call against NumPy's: an argument in one of the layouts, up to four
 views or copies of it, and then a function of the last, or a sum of products of several arrays.
+Axes have any number of elements, also one or none. Later calls have other sizes and bounds.
 
 python -m tests.random.layouts --seeds 0:10000
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import linecache
 import random
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,22 +22,67 @@ import numpy as np
 
 import tracejit
 from tests.support import layouts
+from tracejit.runtime.compile import worth
 
 __all__ = ["Wrong", "check", "generate"]
 
 LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
     *(np.array, layouts.fortran, layouts.strided, layouts.reversed_rows, layouts.inner_block),
     *(layouts.transposed, layouts.swapped_axes, layouts.repeated_rows, layouts.repeated_columns),
-    layouts.overlapping,
+    *(layouts.overlapping, layouts.spaced, layouts.odd_strides),
 )
+#: Those that can be made of arrays without elements.
+LAYOUTS_OF_NONE = np.array, layouts.fortran, layouts.swapped_axes, layouts.odd_strides
 SHAPES = ((6,), (3, 4), (4, 4), (2, 3, 4), (4, 1, 6), (2, 4, 4), (0, 3), (3, 0, 2), (1, 4))
-#: Functions of the last view, `{s}`.
-FUNCTIONS = """
+#: Of these sizes are other shapes.
+SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4)
+DTYPES = ("f8", "f8", "f8", "f2", "c16", "i4")
+#: Bounds of slices that calls are given, one call after the other.
+BOUNDS = (2, 2, 1, 0, 3)
+PARTS = ":  :  1:  ::2  :1  :2  ::3  :0  ::-1  ::-2  1:0:2  5::2  1:2  :1:3".split()
+#: Functions of the last view, `{s}`, that lay out their results as NumPy does in all axes.
+EXACT = """
 {s}
 {s} + 1
 {s} + y
 {s} > 0
 {s}.real
+-{s}
+{s} * {s}
+{s}[:, None] + {s}
+np.hypot({s}, 1.5)
+np.add({s}, 1, dtype='c16')
+{s}.copy('A')
+{s}.copy('K')
+{s}.astype('c16', order='K')
+{s}.astype({s}.dtype, order='A')
+{s}.astype('f4', order='F')
+np.array({s}, copy=True, order='K')
+np.ascontiguousarray({s})
+np.asfortranarray({s})
+np.ones_like({s}, order='A')
+np.zeros_like({s}, order='F')
+np.full_like({s}, 2, dtype='i4', order='C')
+np.zeros_like({s}, shape={s}.shape)
+np.sum({s}, axis=0, keepdims=True)
+np.mean({s}, axis=-1, keepdims=True)
+np.prod({s}, axis=1)
+np.all({s}, axis=0, keepdims=True)
+np.add.accumulate({s}, axis=-1)
+np.add.reduceat({s}, [0], axis=0)
+np.concatenate(({s}, {s}), axis=-1)
+np.vstack(({s}, {s}))
+np.atleast_3d({s})
+np.squeeze({s})
+np.split({s}, 1)[0]
+np.broadcast_to({s}, (2, *{s}.shape))
+{s}.reshape(-1)
+{s}.reshape({s}.shape)
+np.imag({s})
+{s}.conj()
+np.rot90({s})
+np.fliplr({s})
+np.array_split({s}, 2)[1]
 {s}[[0, 0]]
 {s}[..., [0, 0]]
 {s}.astype('f4')
@@ -49,6 +96,20 @@ np.sum({s}, axis=-1)
 np.sum({s}, axis=0)
 np.max({s}, axis=0, keepdims=True)
 np.mean({s}, axis=0)
+np.cumsum({s}, axis=0)
+np.sort({s}, axis=0)
+np.argmax({s}, axis=0)
+np.zeros_like({s})
+np.full_like({s}, 2)
+np.where({s} > 1, {s}, 0)
+np.clip({s}, 0, 3)
+np.flip({s})
+np.moveaxis({s}, 0, -1).copy('K')
+""".strip().splitlines()
+#: Those that may give axes of at most one element other strides.
+OTHERS = """
+np.var({s}, axis=0)
+np.var({s}, axis=-1, keepdims=True)
 np.std({s}, axis=0)
 np.median({s}, axis=0)
 np.nansum({s}, axis=0)
@@ -56,16 +117,9 @@ np.nanvar({s}, axis=0)
 np.nanmax({s}, axis=0)
 np.percentile({s}, 30, axis=0)
 np.average({s}, axis=0)
-np.cumsum({s}, axis=0)
 np.nancumsum({s}, axis=0)
-np.sort({s}, axis=0)
 np.argsort({s}, axis=-1)
 np.partition({s}, 0, axis=0)
-np.argmax({s}, axis=0)
-np.zeros_like({s})
-np.full_like({s}, 2)
-np.where({s} > 1, {s}, 0)
-np.clip({s}, 0, 3)
 np.choose([0, 1], [{s}, {s}])
 np.repeat({s}, 2, axis=0)
 np.roll({s}, 1, axis=0)
@@ -75,11 +129,9 @@ np.pad({s}, 1)
 np.delete({s}, 0, axis=0)
 np.insert({s}, 0, 1, axis=0)
 np.diff({s}, axis=0)
-np.flip({s})
 np.take({s}, [0], axis=-1)
 np.compress([True], {s}, axis=0)
 np.ravel({s}, order='K')
-np.moveaxis({s}, 0, -1).copy('K')
 np.broadcast_arrays({s}, 0)[0] * 1
 np.einsum('...i->...', {s})
 np.fft.fft({s})
@@ -109,8 +161,10 @@ class Wrong(AssertionError):
 def _view(rng: random.Random, x: np.ndarray, s: str) -> str:
     """The text of a view, or a new array, of `s`, which is `x`."""
     n = x.ndim
-    parts = [rng.choice([":", "1:", "::2", ":1", ":2"]) for _ in range(n)]
-    news = [rng.choice([":", ":", "None, :"]) for _ in range(n)]
+    parts = [rng.choice(PARTS) for _ in range(n)]
+    news = [rng.choice([":", ":", "None, :"]) for _ in range(n + 1)][: n + 1]
+    news[-1] = rng.choice(["...", "None"])
+    ones = [a for a, d in enumerate(x.shape) if d == 1]
     forms = [
         f"{s}.T",
         f"np.transpose({s}, {tuple(rng.sample(range(n), n))})",
@@ -123,6 +177,14 @@ def _view(rng: random.Random, x: np.ndarray, s: str) -> str:
         f"np.broadcast_to({s}, {(2, *x.shape)})",
         f"{s}.reshape({_other_shape(rng, x.shape)})",
         f"np.diagonal({s})",
+        f"{s}[{', '.join(rng.choice([':', ':n', 'n:', '::3', 'n::-1']) for _ in range(n))}]",
+        f"np.moveaxis({s}, 0, {rng.randrange(n)})",
+        f"np.expand_dims({s}, {rng.randrange(n + 1)})",
+        f"np.squeeze({s}, {rng.choice(ones) if ones else ()})",
+        f"{s}.{rng.choice(['real', 'imag'])}",
+        f"{s}.view('u1')",
+        f"{s}[np.arange({s}.shape[0]) < n]",
+        f"{s}.take([0, 0, 0], -1)[..., :n]",
         f"np.lib.stride_tricks.sliding_window_view({s}, 2, {rng.randrange(n)})",
         f"({s} + 1)",
         *rng.sample([f"{s}.copy()", f"{s}.astype('f4')", f"np.asfortranarray({s})"], 1),
@@ -146,19 +208,22 @@ def generate(seed: int) -> tuple[str, tuple[np.ndarray, ...]]:
     rng = random.Random(seed)
     if rng.random() < 0.2:
         return _sum_of_products(rng)
-    x = v = _laid_out(rng, rng.choice(SHAPES))
+    shape = rng.choice((*SHAPES, *(None,) * len(SHAPES)))
+    x = v = _laid_out(rng, shape or tuple(rng.choices(SIZES, k=rng.randint(1, 4))))
     y = z = np.ones(3)
     s = "x"
     for _ in range(rng.randint(0, 4)):
         text = _view(rng, v, s)
         try:
-            made = eval(text, {"np": np, "x": x})
-        except (ValueError, IndexError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = eval(text, {"np": np, "x": x, "n": BOUNDS[0]})
+        except (ValueError, IndexError, TypeError):
             continue
         if made.ndim > 5 or made.size > 1000 or not made.ndim:
             break
         s, v = text, made
-    return rng.choice(FUNCTIONS).format(s=s), (x, y, z)
+    return rng.choice(EXACT + OTHERS).format(s=s), (x, y, z)
 
 
 def _sum_of_products(rng: random.Random) -> tuple[str, tuple[np.ndarray, ...]]:
@@ -178,22 +243,45 @@ def _sum_of_products(rng: random.Random) -> tuple[str, tuple[np.ndarray, ...]]:
 
 def _laid_out(rng: random.Random, shape: tuple[int, ...]) -> np.ndarray:
     x = np.arange(float(np.prod(shape))).reshape(shape) * 0.75
-    return rng.choice(LAYOUTS)(x) if x.size else x
+    x = x.astype(rng.choice(DTYPES))
+    return rng.choice(LAYOUTS if x.size else LAYOUTS_OF_NONE)(x)
 
 
-def _strides(x: np.ndarray) -> list[int]:
-    return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] if x.size else []
+def _memory(x: Any, args: tuple[np.ndarray, ...], text: str, short: bool) -> Any:
+    """What can be seen of the memory of a result, or of parts of one.
 
-
-def _memory(x: Any, args: tuple[np.ndarray, ...]) -> Any:
-    """What can be seen of the memory of a result, or of parts of one."""
+    Of arrays of their own nothing is told where an axis that only the run knows is `short`.
+    """
     if isinstance(x, (tuple, list)):
-        return [_memory(part, args) for part in x]
+        return [_memory(part, args, text, short) for part in x]
     if not isinstance(x, np.ndarray):
         return type(x).__name__
-    flags = x.flags.c_contiguous, x.flags.f_contiguous, x.flags._writeable_no_warn
     shared = [np.may_share_memory(x, a) for a in args]
-    return x.dtype.str, x.shape, _strides(x), flags, shared
+    seen = x.dtype.str, x.shape, shared, x.flags._writeable_no_warn
+    if short and not any(shared):
+        return seen
+    exact = any(shared) or all(map(_is_usual, args)) and _function_of(text) in EXACT
+    pairs = enumerate(zip(x.shape, x.strides, strict=True))
+    strides = {k: s for k, (n, s) in pairs if exact or n > 1 and x.size}
+    return *seen, x.flags.c_contiguous, x.flags.f_contiguous, strides
+
+
+def _is_usual(x: np.ndarray) -> bool:
+    """Whether strides along axes of one element or none are those that NumPy would give."""
+    if not (x.flags.c_contiguous or x.flags.f_contiguous):
+        return True
+    order = "C" if x.flags.c_contiguous else "F"
+    return x.strides == np.empty(x.shape, x.dtype, order).strides
+
+
+def _function_of(text: str) -> str:
+    """The function that was called last: the longest one that begins and ends as the text does."""
+    fits = [f for f in EXACT + OTHERS if _fits(f.split("{s}"), text)]
+    return max(fits, key=lambda f: len(f.replace("{s}", "")))
+
+
+def _fits(parts: list[str], text: str) -> bool:
+    return text.startswith(parts[0]) and text.endswith(parts[-1])
 
 
 def _call(f: Callable[..., Any], args: tuple[np.ndarray, ...]) -> Any:
@@ -206,27 +294,48 @@ def _call(f: Callable[..., Any], args: tuple[np.ndarray, ...]) -> Any:
 
 
 def check(seed: int) -> str:
-    """Compile the call, and compare; how it ran. Raises `Wrong`."""
+    """Compile the calls, and compare; how they ran. Raises `Wrong`."""
     text, args = generate(seed)
-    source = f"def call(x, y, z):\n    return {text}\n"
+    source = f"def call(x, y, z, n):\n    return {text}\n"
     file = f"<layouts {seed}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     space: dict[str, Any] = {"np": np}
     exec(compile(source, file, "exec"), space)
-    expected = _call(space["call"], args)
     jitted = tracejit.jit(space["call"])
-    for _ in range(2):
-        got = _call(jitted, args)
-        if _memory(got, args) != _memory(expected, args):
-            raise Wrong(f"{_memory(got, args)}, not {_memory(expected, args)}")
-        parts = [x if isinstance(x, (tuple, list)) else (x,) for x in (got, expected)]
+    bounded = re.search(r"\bn\b", text) is not None
+    for k, n in enumerate(BOUNDS if bounded else BOUNDS[:3]):
+        given = args if k < 2 else tuple(map(_larger, args))
+        got, expected = (_call(f, (*given, n)) for f in (jitted, space["call"]))
+        seen = [_memory(x, given, text, bounded and n < 2) for x in (got, expected)]
+        if seen[0] != seen[1]:
+            raise Wrong(f"call {k}: {seen[0]}, not {seen[1]}")
         if not isinstance(expected, type):
-            for a, b in zip(*parts, strict=True):
-                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-12)
+            _compare(got, expected)
     fallbacks = jitted.report().fallbacks
     if fallbacks and fallbacks[0].code == "TJ013":
         raise Wrong(str(fallbacks[0]))
     return fallbacks[0].code if fallbacks else "compiled"
+
+
+def _larger(x: np.ndarray) -> np.ndarray:
+    """An array of one more element along each axis that has several, with the same axis order."""
+    if any(step == 0 and n > 1 for step, n in zip(x.strides, x.shape, strict=True)):
+        return x
+    order = sorted(range(x.ndim), key=lambda a: -abs(x.strides[a]))
+    longer = np.pad(x, [(0, int(n > 1)) for n in x.shape], mode="edge")
+    made = longer.transpose(order).copy("C").transpose(np.argsort(order))
+    steps = [
+        s if n < 2 else made.strides[a]
+        for a, (n, s) in enumerate(zip(x.shape, x.strides, strict=True))
+    ]
+    return np.lib.stride_tricks.as_strided(made, made.shape, steps)
+
+
+def _compare(got: Any, expected: Any) -> None:
+    parts = [x if isinstance(x, (tuple, list)) else (x,) for x in (got, expected)]
+    for a, b in zip(*parts, strict=True):
+        close = {"rtol": 2e-3} if np.asarray(b).dtype == np.float16 else {"rtol": 1e-5}
+        np.testing.assert_allclose(a, b, **close, atol=1e-12)
 
 
 def main() -> int:
@@ -235,6 +344,7 @@ def main() -> int:
     parser.add_argument("--seeds", default="0:1000", help="first:end")
     arguments = parser.parse_args()
     first, end = map(int, arguments.seeds.split(":"))
+    worth._OPERATION = float("inf")  # short functions are compiled, too
     failures = 0
     for seed in range(first, end):
         try:

@@ -9,6 +9,7 @@ from tests.random.layouts import Wrong, check, generate
 BLOCK = 25
 
 
+@pytest.mark.compiles
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize("block", range(24))
 def test_results_lie_as_numpys(block: int) -> None:

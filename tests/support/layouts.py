@@ -59,6 +59,22 @@ def overlapping(array: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(lines, array.shape[-1], -1)
 
 
+def spaced(array: np.ndarray) -> np.ndarray:
+    """Every third element of each axis of a larger array."""
+    memory = np.zeros([3 * n for n in array.shape], array.dtype)[
+        (slice(None, None, 3),) * array.ndim
+    ]
+    memory[...] = array
+    return memory
+
+
+def odd_strides(array: np.ndarray) -> np.ndarray:
+    """In C order, with strides of their own along axes of one element or none."""
+    pairs = enumerate(zip(array.shape, array.strides, strict=True))
+    odd = [s if n > 1 else array.itemsize * (7 - 3 * axis) for axis, (n, s) in pairs]
+    return np.lib.stride_tricks.as_strided(array, array.shape, odd)
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Not writeable."""
     array = array.copy()
