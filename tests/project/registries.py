@@ -170,6 +170,7 @@ CALL_TABLES = (
     "python.by_numpy:MATH_CALLS",
     "python.contexts:CONTEXT_CALLS",
     "python.inspection:OBJECT_CALLS",
+    "python.library_objects:CLASS_CALLS",
     "python.messages:MESSAGE_CALLS",
     "python.numbers:OPERATOR_CALLS",
     "python.reductions:FOLD_CALLS",

@@ -20,7 +20,16 @@ from tracejit.link.digests import code_digest, digest
 from tracejit.link.finding import Kept, kept_object
 from tracejit.link.ufunc_loops import UFUNC_MODULES
 
-__all__ = ["constant", "dtype", "is_versioned", "library_object", "number", "recipe_of", "sequence"]
+__all__ = [
+    "constant",
+    "dtype",
+    "is_versioned",
+    "library_object",
+    "number",
+    "recipe_of",
+    "sequence",
+    "set_of",
+]
 
 #: What `marshal` writes and equal objects can stand for; a NaN equals nothing but itself.
 _PLAIN = (bool, int, str, bytes, float, complex, type(None), type(Ellipsis))
@@ -41,6 +50,12 @@ def constant(value: Any) -> Kept:
 def sequence(*recipes: tuple[Any, ...]) -> Kept:
     """A tuple of what recipes find."""
     made = tuple([_found(r) for r in recipes])
+    return Kept(id(made), made)
+
+
+def set_of(*recipes: tuple[Any, ...]) -> Kept:
+    """A set of what recipes find."""
+    made = set(map(_found, recipes))
     return Kept(id(made), made)
 
 
@@ -71,11 +86,13 @@ def recipe_of(obj: Any) -> Recipe | None:
             return Recipe(__name__, "constant", (obj,))
         nan = Recipe(kept_object.__module__, "kept_object", ("numpy", "nan"))
         return nan if obj is np.nan else None
-    if cls is tuple:
-        parts = [found for x in obj if (found := recipe_of(x)) is not None]
+    if cls in (tuple, set):
+        parts = [tuple(found) for x in obj if (found := recipe_of(x)) is not None]
         if len(parts) < len(obj):
             return None
-        return Recipe(__name__, "sequence", tuple([tuple(p) for p in parts]))
+        if cls is set:
+            return Recipe(__name__, "set_of", tuple(sorted(parts, key=repr)))
+        return Recipe(__name__, "sequence", tuple(parts))
     if isinstance(obj, np.dtype):
         known = obj.names is None and obj.metadata is None and obj.subdtype is None
         return Recipe(__name__, "dtype", (obj.str,)) if known and np.dtype(obj.str) is obj else None

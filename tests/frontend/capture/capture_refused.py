@@ -228,10 +228,6 @@ def loops_on_value(x):
     return x
 
 
-def vectorizes(x):
-    return np.vectorize(lambda v: v + SCALE)(x)
-
-
 def frompyfunc_with_constant(x):
     return x + np.frompyfunc(lambda v: time.time(), 1, 1)(1.0)
 

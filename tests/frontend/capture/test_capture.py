@@ -278,7 +278,6 @@ REFUSED: dict[str, str] = {
     "uses_with": "TJ009",
     "generates": "TJ023",
     "defines_class": "TJ008",
-    "vectorizes": "TJ002",
     "frompyfunc_with_constant": "TJ002",
     "cached": "TJ002",
     "returns_lambda": "TJ003",

@@ -47,7 +47,7 @@ _SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
 #: Types whose constants are equal where they show the same.
 _BY_TEXT = (slice, range)
 #: Types whose equality is sameness.
-_COMPARABLE = (int, str, bytes)
+_COMPARABLE = (int, str, bytes, set)
 
 
 class Values(Protocol):

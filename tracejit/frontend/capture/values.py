@@ -68,7 +68,12 @@ from tracejit.frontend.capture.paths import (
 )
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.contents import contents_of
-from tracejit.frontend.tracing.instances import is_instance, is_own_function, is_placed
+from tracejit.frontend.tracing.instances import (
+    FROM_OUTSIDE,
+    is_instance,
+    is_own_function,
+    is_placed,
+)
 from tracejit.frontend.tracing.packed import (
     FEW,
     Arrays,
@@ -407,6 +412,12 @@ class Capture(Captured):
         """The condition that neither a class nor its bases hold anything under `name`."""
         self._in_class(cls, name, None, MISSING).check = Absent()
 
+    def guard_set(self, parent: Source, name: str, elements: frozenset[Any]) -> None:
+        """The condition that `parent.name` is a set of these elements."""
+        path = Attribute(parent.path, name)
+        source = self.step(parent, ("set", name), path, f".{name}", None)
+        source.check = Equal(set(elements))
+
     def guard_own_lacks(self, source: Source, name: str) -> None:
         """The condition that an object has no attribute `name` in its own dict."""
         known = [guard for guard in source.more if isinstance(guard, OwnNames)]
@@ -474,6 +485,10 @@ class Capture(Captured):
             if cls is list and (packed := self._packed(source, value)) is not None:
                 return packed
             return self._rebuild(source, value)
+        if cls in FROM_OUTSIDE:
+            self._by_identity[id(value)] = source
+            source.check = OfClass(cls)
+            return FROM_OUTSIDE[cls](self.trace.interpreter, source, value)
         if is_placed(value) and cls not in METHODS:
             return self._instance(source, value)
         if cls in METHODS and is_instance(value.__self__):
@@ -576,17 +591,18 @@ class Capture(Captured):
 
     # The arguments -------------------------------------------------------------------------------
 
-    def add_leaves(
-        self, leaves: Sequence[Any], names: Sequence[str], tracers: Sequence[Any]
-    ) -> None:
-        """Note the instances and the arrays among the leaves of the arguments."""
+    def add_leaves(self, leaves: Sequence[Any], names: Sequence[str], tracers: list[Any]) -> None:
+        """Note the instances and the arrays among the leaves of the arguments, and put stand-ins in
+        the place of objects of NumPy."""
         self._leaf_count = len(leaves)
         for k, (x, name) in enumerate(zip(leaves, names, strict=True)):
             find = functools.partial(self._source, ("leaf", k), Leaf(k), name, x)
             if is_placed(x):
                 source = find()
                 self._leaves[source] = k
-                self.reach(source)
+                found = self.reach(source)
+                if type(x) in FROM_OUTSIDE:
+                    tracers[k] = found
             elif isinstance(tracers[k], TracedArray):
                 self._arrays[id(tracers[k])] = find
 

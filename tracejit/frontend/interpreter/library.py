@@ -135,9 +135,16 @@ def _place() -> tuple[Trace, int]:
     return trace, len(trace.builder.nodes)
 
 
+def _apart(f: Any, *args: Any) -> Any:
+    """`f(*args)`, in a branch of its own for each value of an argument that is a union."""
+    interpreter: Any = here().interpreter
+    return interpreter.on_unions(lambda *given: interpreter.call(f, *given), *args)
+
+
 #: Intrinsic of the prelude -> what it is in a trace.
 INTRINSICS: dict[Any, Any] = {
     intrinsics.added_at: added_at,
+    intrinsics.apart: _apart,
     intrinsics.as_called: as_called,
     intrinsics.derived_as: derived_as,
     intrinsics.elements_at: elements_at,

@@ -50,10 +50,17 @@ __all__ = [
 
 
 def numpy_name(f: Any) -> str:
-    """The name by which a function is announced; those of `np.ma` have the names of others."""
-    name = name_of(f)
+    """The name by which a function is announced; those of `np.ma` have the names of others, and
+    methods are announced with their class."""
+    name = f.__qualname__ if _is_method(f) else name_of(f)
     masked = name and str(getattr(f, "__module__", "")).startswith("numpy.ma")
     return f"ma.{name}" if masked else name
+
+
+def _is_method(f: Any) -> bool:
+    """Whether `f` is a function of a class of NumPy."""
+    name = f.__qualname__ if type(f) is FunctionType else ""
+    return "." in name and "<" not in name
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -129,7 +136,7 @@ def is_of_prelude(f: FunctionType) -> bool:
 def functions() -> list[Any]:
     """Returns the functions of NumPy that have a handler or are in the prelude."""
     handled = [f for f in HANDLERS if f.__module__]  # Methods of ufuncs are in no module.
-    return [*handled, *(f for f in PRELUDE if type(f) is not str)]
+    return [*handled, *(f for f in PRELUDE if type(f) is not str and not _is_method(f))]
 
 
 def given_to(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:

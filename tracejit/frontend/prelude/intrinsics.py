@@ -18,6 +18,7 @@ __all__ = [
     "NUMPY",
     "Refused",
     "added_at",
+    "apart",
     "as_called",
     "creates",
     "derived_as",
@@ -108,6 +109,11 @@ def as_called(path: str, *args: Any) -> Any:
     """What the function of a path (`module:name`) gives, for the derivative of a value."""
     module, _, name = path.partition(":")
     return getattr(__import__(module, fromlist=["_"]), name)(*args)
+
+
+def apart(f: Any, *args: Any) -> Any:
+    """`f(*args)`; in a trace for each of the values that branches have left an argument as."""
+    return f(*args)
 
 
 def root_of_squares(x: Any) -> Any:

@@ -142,6 +142,8 @@ def _delattr(interpreter: Interpreter, x: Any, name: str) -> None:
 
 
 def _callable(interpreter: Interpreter, x: Any) -> bool:
+    if isinstance(x, StandIn):
+        return class_lookup(x.stands_for, "__call__") is not MISSING
     interpreter.capture.guard_methods(x, "__call__")
     return not isinstance(x, (Tracer, SymInt)) and callable(x)
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import abc
 import sys
 import weakref
+from collections.abc import Callable
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file, is_library_module
+from tracejit.late_table import LateTable
 
 __all__ = [
+    "FROM_OUTSIDE",
     "HEAP_TYPE",
     "buffers_of",
     "is_instance",
@@ -35,6 +38,11 @@ _STREAMS = {
     "RandomState": "numpy.random.mtrand",
     "Random": "random",
 }
+
+#: Class of NumPy's -> what makes the stand-in for an object of it from outside, which is known in
+#: the same way: (interpreter, source, object).
+FROM_OUTSIDE: LateTable[type, Callable[..., Any]] = LateTable()
+FROM_OUTSIDE.later("vectorize", "tracejit.frontend.python.library_objects", "FROM_OUTSIDE")
 
 _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -67,7 +75,7 @@ def is_stream(x: Any) -> bool:
 
 def is_placed(x: Any) -> bool:
     """Whether `x` from outside is known by its class and the way to it, not by identity."""
-    if is_instance(x) or type(x) is set or is_stream(x):
+    if is_instance(x) or type(x) is set or is_stream(x) or type(x) in FROM_OUTSIDE:
         return True
     return is_own_function(x) or is_own_method(x)
 

@@ -82,6 +82,7 @@ PRELUDE_OF: dict[str, str] = {
         "nanmedian nanmin nanprod nanstd nansum nanvar ptp"
     ),
     "transforms": ("fft2 fftn hfft ifft2 ifftn ihfft irfft2 irfftn rfft2 rfftn"),
+    "vectorize": ("vectorize.__call__"),
     "windows": ("bartlett blackman hamming hanning kaiser"),
 }
 

@@ -1,0 +1,114 @@
+"""Objects of classes of NumPy whose methods the prelude has, as stand-ins for these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.capture.captured import Source
+from tracejit.frontend.capture.values import class_lookup
+from tracejit.frontend.containers.traced import direct
+from tracejit.frontend.numpy.registry import NOT_GIVEN, PRELUDE
+from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.standins import StandIn
+from tracejit.frontend.tracing.trace import user_line
+
+__all__ = ["CLASS_CALLS", "FROM_OUTSIDE"]
+
+
+class LibraryObject(StandIn):
+    """An object of a class of NumPy: its attributes, and methods of the prelude."""
+
+    #: The attributes that say all about it.
+    names: ClassVar[tuple[str, ...]]
+
+    def __init__(self, interpreter: Interpreter, *values: Any) -> None:
+        interpreter.capture.library_methods(self.stands_for)
+        self.home = lambda: interpreter
+        for name, value in zip(self.names, values, strict=True):
+            setattr(self, name, value)
+
+    def attribute(self, name: str) -> Any:
+        if name in self.names:
+            return getattr(self, name)
+        held = class_lookup(self.stands_for, name)
+        is_property = isinstance(held, property)
+        found = PRELUDE.get(held.fget if is_property else held) if _is_method(held) else None
+        if found is None:
+            return super().attribute(name)
+        return self.interpreter.call(found, self) if is_property else MethodType(found, self)
+
+    def result(self) -> Any:
+        raise TraceError("TJ003", f"a result of type {self.stands_for.__name__}", user_line())
+
+
+def _is_method(x: Any) -> bool:
+    return type(x) in (FunctionType, property)
+
+
+class Vectorized(LibraryObject):
+    """What `np.vectorize` makes."""
+
+    stands_for = np.vectorize
+    names = ("pyfunc", "otypes", "excluded", "cache", "signature")
+
+    def attribute(self, name: str) -> Any:
+        if name == "__call__" and self.pyfunc is NOT_GIVEN:
+            return self._decorate
+        return super().attribute(name)
+
+    @direct
+    def _decorate(self, pyfunc: Any) -> Any:
+        self.interpreter.require_mutable(self)
+        self.pyfunc = pyfunc
+        return self
+
+
+def make_vectorized(
+    interpreter: Interpreter,
+    pyfunc: Any = NOT_GIVEN,
+    otypes: Any = None,
+    doc: Any = None,
+    excluded: Any = None,
+    cache: Any = False,
+    signature: Any = None,
+) -> Any:
+    """`np.vectorize(...)`: NumPy says what its options mean."""
+    if type(otypes) in (list, tuple):
+        otypes = [np.dtype(t) if isinstance(t, type) else t for t in otypes]
+    options = {"otypes": otypes, "excluded": excluded, "cache": cache, "signature": signature}
+    for name, x in options.items():
+        require_plain(x, f"{name}= of np.vectorize")
+    known = np.vectorize(len, **options)
+    excluded = _names_excluded(known.excluded)
+    values = pyfunc, known.otypes, excluded, known.cache, known.signature
+    return interpreter.allocate(Vectorized(interpreter, *values))
+
+
+def _names_excluded(names: Any) -> frozenset[Any]:
+    if type(names) is not set or any(type(name) not in (int, str) for name in names):
+        raise TraceError("TJ004", "np.vectorize with excluded= of other things", user_line())
+    return frozenset(names)
+
+
+def _vectorized_from_outside(interpreter: Interpreter, source: Source, x: Any) -> Vectorized:
+    capture = interpreter.capture
+    excluded = _names_excluded(x.excluded)
+    capture.guard_set(source, "excluded", excluded)
+    values = {name: getattr(x, name) for name in Vectorized.names if name != "excluded"}
+    read = {name: capture.attribute(source, name, v) for name, v in values.items()}
+    read["excluded"] = excluded
+    return Vectorized(interpreter, *(read[name] for name in Vectorized.names))
+
+
+#: Class -> what a call of it does.
+CLASS_CALLS: dict[Any, Callable[..., Any]] = {np.vectorize: make_vectorized}
+#: Class -> the stand-in for an object of it from outside, which a source holds.
+FROM_OUTSIDE: dict[type, Callable[[Interpreter, Source, Any], StandIn]] = {
+    np.vectorize: _vectorized_from_outside
+}
