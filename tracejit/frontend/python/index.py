@@ -22,7 +22,7 @@ CALLS_OF: dict[str, str] = {
     "python.inspection:OBJECT_CALLS": (
         "callable delattr getattr hasattr isinstance issubclass len setattr type"
     ),
-    "python.library_objects:CLASS_CALLS": ("vectorize"),
+    "python.library_objects:CLASS_CALLS": ("poly1d vectorize"),
     "python.messages:MESSAGE_CALLS": ("critical debug error info warn warning"),
     "python.numbers:OPERATOR_CALLS": (
         "abs add and_ ascii bin bool bytes chr complex contains delitem divmod eq float "

@@ -13,7 +13,8 @@ from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.values import class_lookup
 from tracejit.frontend.containers.traced import direct
 from tracejit.frontend.numpy.registry import NOT_GIVEN, PRELUDE
-from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.prelude.polynomials import coefficients
+from tracejit.frontend.tracing.checks import has_traced, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.trace import user_line
@@ -106,9 +107,45 @@ def _vectorized_from_outside(interpreter: Interpreter, source: Source, x: Any) -
     return Vectorized(interpreter, *(read[name] for name in Vectorized.names))
 
 
+class Polynomial(LibraryObject):
+    """What `np.poly1d` makes."""
+
+    stands_for = np.poly1d
+    names = ("coeffs", "variable")
+
+    def iterated(self) -> Any:
+        return vars(self)["coeffs"]
+
+
+def make_polynomial(
+    interpreter: Interpreter, c_or_r: Any, r: Any = False, variable: Any = None
+) -> Any:
+    """`np.poly1d(...)`: NumPy makes it of what is no data."""
+    require_plain([r, variable], "an option of np.poly1d")
+    if isinstance(c_or_r, Polynomial):
+        known = vars(c_or_r)
+        coeffs, variable = known["coeffs"], known["variable"] if variable is None else variable
+    elif has_traced(c_or_r):
+        coeffs = interpreter.call(coefficients, c_or_r, r)
+    else:
+        require_plain(c_or_r, "coefficients")
+        coeffs = interpreter.fresh(np.poly1d(c_or_r, r).coeffs)
+    variable = "x" if variable is None else variable
+    return interpreter.allocate(Polynomial(interpreter, coeffs, variable))
+
+
+def _polynomial_from_outside(interpreter: Interpreter, source: Source, x: Any) -> Polynomial:
+    read = [interpreter.capture.attribute(source, k, getattr(x, k)) for k in Polynomial.names]
+    return Polynomial(interpreter, *read)
+
+
 #: Class -> what a call of it does.
-CLASS_CALLS: dict[Any, Callable[..., Any]] = {np.vectorize: make_vectorized}
+CLASS_CALLS: dict[Any, Callable[..., Any]] = {
+    np.poly1d: make_polynomial,
+    np.vectorize: make_vectorized,
+}
 #: Class -> the stand-in for an object of it from outside, which a source holds.
 FROM_OUTSIDE: dict[type, Callable[[Interpreter, Source, Any], StandIn]] = {
-    np.vectorize: _vectorized_from_outside
+    np.poly1d: _polynomial_from_outside,
+    np.vectorize: _vectorized_from_outside,
 }

@@ -127,6 +127,8 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         failures.division(interpreter, op, a, b)
         return interpreter.fresh(_builtin_operator(interpreter, op, a, b))
     if _builtin(a):
+        if isinstance(b, StandIn) and class_of(a) in NUMBERS:
+            return _call_special(interpreter, f"__r{op}__", b, a)
         raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
     return _call_special(interpreter, f"__{op.rstrip('_')}__", a, b)
 

@@ -59,7 +59,13 @@ PRELUDE_OF: dict[str, str] = {
         "piecewise put_along_axis ravel_multi_index select take_along_axis trim_zeros "
         "unravel_index"
     ),
-    "polynomials": ("poly polyadd polyder polydiv polyint polysub polyval"),
+    "polynomials": (
+        "poly poly1d.__add__ poly1d.__call__ poly1d.__getitem__ poly1d.__len__ poly1d.__mul__ "
+        "poly1d.__neg__ poly1d.__pos__ poly1d.__pow__ poly1d.__radd__ poly1d.__rmul__ "
+        "poly1d.__rsub__ poly1d.__setitem__ poly1d.__sub__ poly1d.__truediv__ poly1d.coeffs "
+        "poly1d.deriv poly1d.integ poly1d.order poly1d.roots polyadd polyder polydiv polyint "
+        "polysub polyval"
+    ),
     "products": (
         "cross diagonal inner kron matmul matrix_transpose outer tensordot trace vdot vecdot"
     ),
