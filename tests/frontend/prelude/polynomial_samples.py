@@ -87,6 +87,24 @@ def added_by_function(x):
     return np.polyadd(P, x)(x)
 
 
+def assigned(x):
+    p = np.poly1d([1.0, 2.0])
+    p.coeffs = x
+    return p(x)
+
+
+def scaled_in_place(x):
+    p = np.poly1d([1.0, 2.0])
+    p.coeffs *= 2
+    return p(x)
+
+
+def deleted(x):
+    p = np.poly1d([1.0, 2.0])
+    del p.coeffs
+    return p(x)
+
+
 def printed(x):
     return str(P), x
 

@@ -113,7 +113,11 @@ def test_a_method_in_the_place_of_numpys_is_called(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [s.composed, s.times_array, s.added_by_function, s.printed, s.itself]
+    "program",
+    [
+        *(s.composed, s.times_array, s.added_by_function, s.printed, s.itself),
+        *(s.assigned, s.scaled_in_place, s.deleted),
+    ],
 )
 def test_what_is_left_to_numpy(program: Any) -> None:
     with pytest.warns(tracejit.FallbackWarning):

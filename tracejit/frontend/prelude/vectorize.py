@@ -133,11 +133,13 @@ def side_by_side(parts: Any) -> Any:
 
 def broadcast(shapes: Any) -> Any:
     """The shape that all broadcast to. Raises ValueError as a ufunc does."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        given = "".join(f"({','.join(map(str, s))}{',' * (len(s) == 1)}) " for s in shapes)
-        raise ValueError(f"operands could not be broadcast together with shapes {given}") from None
+    for a in shapes:
+        for b in shapes:
+            if any(m != n and m != 1 and n != 1 for m, n in zip(a[::-1], b[::-1], strict=False)):
+                given = "".join([f"{s} ".replace(", ", ",") for s in shapes])
+                text = f"operands could not be broadcast together with shapes {given}"
+                raise ValueError(text)
+    return np.broadcast_shapes(*shapes)
 
 
 def store(outs: Any, i: Any, found: Any, several: Any) -> None:
@@ -154,8 +156,13 @@ def converted(x: Any, dtype: Any) -> Any:
         return int(x) if dtype.kind in "iu" else float(x)
     if type(x) in _NUMBERS:
         return x
-    scalar = isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0
-    if not scalar or not np.can_cast(x.dtype, dtype, "safe"):
+    if not isinstance(x, (np.generic, np.ndarray)) or x.ndim > 0 or x.dtype.char in "gG":
+        refuse("np.vectorize of a function that gives no number")
+    kinds = x.dtype.kind, dtype.kind
+    if kinds[0] == "f" and kinds[1] in "fc":
+        return float(x)
+    wraps = kinds[0] in "bui" and kinds[1] in "bui"
+    if not wraps and not np.can_cast(x.dtype, dtype, "safe"):
         refuse("np.vectorize of a function whose results differ in class")
     return x
 

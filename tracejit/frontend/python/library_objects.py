@@ -30,9 +30,8 @@ class LibraryObject(StandIn):
 
     def __init__(self, interpreter: Interpreter, *values: Any) -> None:
         interpreter.capture.library_methods(self.stands_for)
-        self.home = lambda: interpreter
-        for name, value in zip(self.names, values, strict=True):
-            setattr(self, name, value)
+        vars(self)["home"] = lambda: interpreter
+        vars(self).update(zip(self.names, values, strict=True))
 
     def attribute(self, name: str) -> Any:
         if name in self.names:
@@ -41,8 +40,16 @@ class LibraryObject(StandIn):
         is_property = isinstance(held, property)
         found = PRELUDE.get(held.fget if is_property else held) if _is_method(held) else None
         if found is None:
-            return super().attribute(name)
+            # An object from outside may have other attributes than its class.
+            raise TraceError("TJ002", f"{self.stands_for.__name__}.{name}", user_line())
         return self.interpreter.call(found, self) if is_property else MethodType(found, self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """NumPy's own class decides: what a program stores, it stores while Python runs it."""
+        raise TraceError("TJ008", f"an assignment to .{name}", user_line())
+
+    def __delattr__(self, name: str) -> None:
+        raise TraceError("TJ008", f"del of .{name}", user_line())
 
     def result(self) -> Any:
         raise TraceError("TJ003", f"a result of type {self.stands_for.__name__}", user_line())
@@ -59,14 +66,14 @@ class Vectorized(LibraryObject):
     names = ("pyfunc", "otypes", "excluded", "cache", "signature")
 
     def attribute(self, name: str) -> Any:
-        if name == "__call__" and self.pyfunc is NOT_GIVEN:
+        if name == "__call__" and vars(self)["pyfunc"] is NOT_GIVEN:
             return self._decorate
         return super().attribute(name)
 
     @direct
     def _decorate(self, pyfunc: Any) -> Any:
         self.interpreter.require_mutable(self)
-        self.pyfunc = pyfunc
+        vars(self)["pyfunc"] = pyfunc
         return self
 
 
