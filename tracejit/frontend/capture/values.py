@@ -412,12 +412,6 @@ class Capture(Captured):
         """The condition that neither a class nor its bases hold anything under `name`."""
         self._in_class(cls, name, None, MISSING).check = Absent()
 
-    def guard_set(self, parent: Source, name: str, elements: frozenset[Any]) -> None:
-        """The condition that `parent.name` is a set of these elements."""
-        path = Attribute(parent.path, name)
-        source = self.step(parent, ("set", name), path, f".{name}", None)
-        source.check = Equal(set(elements))
-
     def guard_own_lacks(self, source: Source, name: str) -> None:
         """The condition that an object has no attribute `name` in its own dict."""
         known = [guard for guard in source.more if isinstance(guard, OwnNames)]

@@ -10,6 +10,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import Source
+from tracejit.frontend.capture.guards import Equal
+from tracejit.frontend.capture.paths import Attribute
 from tracejit.frontend.capture.values import class_lookup
 from tracejit.frontend.containers.traced import direct
 from tracejit.frontend.numpy.registry import NOT_GIVEN, PRELUDE
@@ -107,7 +109,10 @@ def _names_excluded(names: Any) -> frozenset[Any]:
 def _vectorized_from_outside(interpreter: Interpreter, source: Source, x: Any) -> Vectorized:
     capture = interpreter.capture
     excluded = _names_excluded(x.excluded)
-    capture.guard_set(source, "excluded", excluded)
+    # No trace looks into a set: this one is known by what it holds.
+    path = Attribute(source.path, "excluded")
+    held = capture.step(source, ("set", "excluded"), path, ".excluded", None)
+    held.check = Equal(set(excluded))
     values = {name: getattr(x, name) for name in Vectorized.names if name != "excluded"}
     read = {name: capture.attribute(source, name, v) for name, v in values.items()}
     read["excluded"] = excluded
