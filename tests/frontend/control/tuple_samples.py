@@ -150,3 +150,58 @@ def list_that_the_generator_empties(xs: Any) -> Any:
                 xs.pop()
 
     return list(zip(xs, counted(), strict=False)), xs
+
+
+def numbers(n: Any) -> Any:
+    for k in range(n):
+        yield n - k
+
+
+def numbers_of_another(n: Any) -> Any:
+    for k in numbers(n):
+        yield k + 1
+
+
+COUNTS = (2,), (1,), (5,), (0,)
+
+
+@calls(*COUNTS)
+def bound_beside_a_generator(n: Any) -> Any:
+    a, b = (0, n), (n, 4)
+    for _ in numbers(n):
+        a = b
+    return [a, b]
+
+
+@calls(*COUNTS)
+def stored_beside_a_generator(n: Any) -> Any:
+    pairs = [(0, n), (n, 4)]
+    for _ in numbers(n):
+        pairs[0] = max(pairs)
+    return pairs
+
+
+@calls(*COUNTS)
+def beside_a_generator_of_a_generator(n: Any) -> Any:
+    a, b = (0, n), (n, 4)
+    for _ in numbers_of_another(n):
+        a = max(a, b)
+    return [a, b]
+
+
+@calls(*COUNTS)
+def beside_two_generators(n: Any) -> Any:
+    a, b, c = (0, n), (n, 4), (n, 5)
+    for _ in numbers(n):
+        for k in numbers_of_another(n):
+            b = c if k > 2 else b
+        a = b
+    return [a, b, c]
+
+
+@calls(*COUNTS)
+def dict_beside_a_generator(n: Any) -> Any:
+    d = {0: (0, n), 1: (n, 4)}
+    for _ in numbers(n):
+        d[0] = d[1]
+    return d

@@ -46,9 +46,13 @@ class TooLong(BaseException):
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` in the block after so many seconds of the processor."""
+    """Raise `TooLong` in the block after so many seconds of the processor, and behind it, as a
+    `return` in a `finally` of the program may swallow that."""
+    is_over = False
 
     def stop(signum: int, frame: types.FrameType | None) -> None:
+        nonlocal is_over
+        is_over = True
         raise TooLong
 
     before = signal.signal(signal.SIGVTALRM, stop)
@@ -58,6 +62,8 @@ def at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+    if is_over:
+        raise TooLong
 
 
 def default_jit(function: Callable[..., Any]) -> Any:

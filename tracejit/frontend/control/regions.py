@@ -54,6 +54,7 @@ class Names:
         foreign = [] if trace is None else trace.root.takers
         if foreign:
             self.cells |= {FOREIGN + name: cell for name, cell in foreign[-1].cells.items()}
+            self._others += foreign[-1]._others
 
     @property
     def foreign(self) -> set[str]:
