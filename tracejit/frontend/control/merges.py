@@ -29,9 +29,11 @@ from tracejit.frontend.control.kinds import (
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number, leaves_of
 from tracejit.frontend.tracing.aliases import is_told_apart
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised, TracedError
+from tracejit.frontend.tracing.standins import StandIn
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
@@ -203,11 +205,23 @@ class PhiBuilder:
         if parts_found is None or not (
             isinstance(x, _VALUES) or (made is not None and region.encloses(made))
         ):
+            if isinstance(x, StandIn) and self._holds_local(contents_of(x), side):
+                what = f"a {x.stands_for.__name__} that a loop or a branch gives as its result"
+                raise TraceError("TJ008", what, user_line())
             return lambda outs: x
         cls, keys, children = parts_found
         recipes = [self.export(v, side) for v in children]
         self.interpreter.aliases.require_current(x, trace=region)
         return self._rebuilt(cls, keys, recipes, x)
+
+    def _holds_local(self, x: Any, side: int) -> bool:
+        """Returns whether `x`, or what it consists of, is a number or an array of a side's own."""
+        if isinstance(x, SymInt):
+            return bool(free_symbols(x.dim) & self._local(side))
+        if isinstance(x, Tracer):
+            return self.sides[side].region.encloses(x.trace)
+        found = parts_of(x)
+        return found is not None and any(self._holds_local(v, side) for v in found[2])
 
     def _is_inside(self, x: Any, side: int) -> bool:
         """Whether a side has made `x`, or an alternative of it."""
