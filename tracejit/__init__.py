@@ -32,6 +32,7 @@ from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
 from tracejit.originals import hold as _hold
 from tracejit.placing import device
+from tracejit.shown import rendered_by as _rendered_by
 from tracejit.sparse import RowGradient
 
 __all__ = [
@@ -71,6 +72,15 @@ _PACKAGES = frozenset(
 )
 
 _hold()
+
+
+def _html(x: object) -> str:
+    from tracejit.notebook.html import html_of
+
+    return html_of(x)
+
+
+_rendered_by(_html)
 
 
 def __getattr__(name: str) -> object:

@@ -32,8 +32,8 @@ from tracejit.spelling import no_such
 
 __all__ = [
     "DEVICES",
-    "TARGETS",
     "SettingError",
+    "TARGETS",
     "background",
     "compile_budget",
     "cuda_graphs",
@@ -45,6 +45,7 @@ __all__ = [
     "fallback",
     "has_full_tracebacks",
     "is_eager",
+    "is_traced",
     "num_threads",
     "on_fallback",
     "profiler",
@@ -53,12 +54,15 @@ __all__ = [
     "set_num_threads",
     "target",
     "thread_word",
+    "trace_variable",
     "traceback",
     "verify",
 ]
 
 #: True in contexts that are inside an `eager()` block, a profiler in those that it times.
 eager_variable: ContextVar[Any] = ContextVar("tracejit_eager", default=False)
+#: The innermost trace of this context, or None.
+trace_variable: ContextVar[Any] = ContextVar("tracejit_trace", default=None)
 #: One machine word, 0 until the first `eager()` block: native code then need not ask its context.
 #: It stays set: a context copied inside a block, such as an asyncio task's, outlives the block.
 eager_opened = array("q", [0])
@@ -105,6 +109,11 @@ def eager() -> Iterator[None]:
 def is_eager() -> bool:
     """Whether decorated functions run as plain Python here: by `eager()` or TRACEJIT_EAGER=1."""
     return _ALWAYS_EAGER or eager_variable.get() is True
+
+
+def is_traced() -> bool:
+    """Returns whether this is inside a trace."""
+    return trace_variable.get() is not None
 
 
 def profiler() -> Any:

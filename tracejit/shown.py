@@ -1,13 +1,21 @@
-"""What notebooks show of an object; it is made when it is asked for."""
+"""What notebooks show of an object: the package says what makes it, when it is asked for."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 
-__all__ = ["shown"]
+__all__ = ["rendered_by", "shown"]
+
+#: The function that makes it.
+_renderers: list[Callable[[object], str]] = []
+
+
+def rendered_by(renderer: Callable[[object], str]) -> None:
+    """Let a function make what is shown."""
+    _renderers[:] = [renderer]
 
 
 def shown(x: object) -> str:
     """The HTML of a jitted function, report, graph, lowered compile or run."""
-    text: str = importlib.import_module("tracejit.notebook.html").html_of(x)
-    return text
+    (renderer,) = _renderers
+    return renderer(x)

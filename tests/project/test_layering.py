@@ -86,8 +86,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile",),
         ("dataflow",),
         ("exchange",),
-        ("jitted",),
         ("dispatch",),
+        ("jitted",),
     ),
 }
 #: The imports inside functions, which only save time: {why: {file: modules}}, in tracejit.
@@ -105,7 +105,14 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a function that is decorated and not called needs no compiler": {
         "runtime.cache.recall": ("runtime.cache.verdicts",),
-        "runtime.jitted": ("runtime.cache.recall", "runtime.compile.facilities"),
+        "runtime.jitted": (
+            "runtime.background",
+            "runtime.cache.recall",
+            "runtime.compile.facilities",
+            "runtime.copying_calls",
+            "runtime.dispatch",
+            "runtime.pickling",
+        ),
         "runtime.report.fallbacks": ("frontend.tracing.trace",),
         "runtime.report.lines": ("ir.types",),
         "runtime.dispatch": (

@@ -39,7 +39,6 @@ from tracejit.runtime.call.constants import MOST_VALUES, Constants
 from tracejit.runtime.call.signature import History, leaf_key, rank_key
 from tracejit.runtime.device.detect import first_array, is_on_device
 from tracejit.runtime.entries.jit_type import name_of
-from tracejit.runtime.jitted import Jitted, is_traced
 from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.parts.effort import Allowance, now
 from tracejit.runtime.plain_calls import PlainCalls
@@ -168,7 +167,7 @@ def left(self: Any, args: Any, kwargs: Any) -> Any:
 def answer(self: Any, args: Any, kwargs: Any) -> Any:
     """The answer, timed where a profile is taken; under a debugger, that of the function itself."""
     trace = sys.gettrace()
-    if trace is not None and not is_traced():
+    if trace is not None and not config.is_traced():
         if native.is_debugger(trace):
             with self._eager_runs:
                 return _plain(self)(*args, **kwargs)
@@ -182,14 +181,14 @@ def answer(self: Any, args: Any, kwargs: Any) -> Any:
         # What it calls as Python is profiled as well.
         with config.profiling(timers.profiler):
             return _answer(self, args, kwargs)
-    if profiler is None or is_traced():
+    if profiler is None or config.is_traced():
         return _answer(self, args, kwargs)
     return profiler.call(self, args, kwargs)
 
 
 def _answer(self: Any, args: Any, kwargs: Any) -> Any:
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-    followed = not is_traced()
+    followed = not config.is_traced()
     array = first_array((*args, *kwargs.values())) if followed and self._device is None else None
     if array is not None and not is_on_device(array):
         return _exchange().call_with_views(self, array, args, kwargs)
@@ -269,11 +268,10 @@ def _parts(self: Any) -> Any:
         from tracejit.runtime.parts.functions import FunctionParts
         from tracejit.runtime.parts.root import Root
 
-        def make(function: Callable[..., Any], part: Any) -> Jitted:
-            return Jitted(function, self._options.of_part(), part)
-
         function = self.__tracejit__
-        self._part = FunctionParts(function, Root(function, self._report, make, self._allowance))
+        self._part = FunctionParts(
+            function, Root(function, self._report, self._of_part, self._allowance)
+        )
     return self._part
 
 

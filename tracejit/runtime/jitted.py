@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracejit.runtime.dataflow.executor import Run
     from tracejit.runtime.report.report import Report
 
-__all__ = ["Jitted", "JittedObject", "Transform", "is_traced", "jitted"]
+__all__ = ["Jitted", "JittedObject", "Transform", "jitted"]
 
 _PLAIN = Options()
 #: Methods that are class methods or static methods without saying so.
@@ -62,7 +62,9 @@ class Transform(NamedTuple):
 def _dispatch() -> Any:
     """The dispatcher, which needs the whole compiler."""
     import_compiler()
-    return importlib.import_module("tracejit.runtime.dispatch")
+    from tracejit.runtime import dispatch
+
+    return dispatch
 
 
 def _of_function(name: str) -> property:
@@ -231,11 +233,16 @@ class Jitted(JitBase):
     def __repr__(self) -> str:
         return f"<jitted {name_of(self if self._function is None else self._function)}>"
 
+    def _of_part(self, function: Callable[..., Any], part: Any) -> Jitted:
+        """A part of the function that is compiled by itself."""
+        return Jitted(function, self._options.of_part(), part)
+
     def _repr_html_(self) -> str:
         return shown(self)
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
-        pickling = importlib.import_module("tracejit.runtime.pickling")
+        from tracejit.runtime import pickling
+
         return pickling.reduced(self, sys._getframe(1))
 
     def __copy__(self) -> Any:
@@ -247,7 +254,9 @@ class Jitted(JitBase):
     def report(self) -> Report:
         """What was compiled and why, and what runs eagerly and why."""
         if config.background():
-            importlib.import_module("tracejit.runtime.background").finish(self)
+            from tracejit.runtime import background
+
+            background.finish(self)
         found: Report = self._report
         if any(not c.recalled for c in found.variants):
             # Where code comes from files, nothing of this is off.
@@ -259,7 +268,9 @@ class Jitted(JitBase):
     def note_copies(self) -> None:
         """Loops of what is compiled have copied much: compare calls with plain ones."""
         if self._copying is None and self._device is None:
-            importlib.import_module("tracejit.runtime.copying_calls").compare_calls(self)
+            from tracejit.runtime import copying_calls
+
+            copying_calls.compare_calls(self)
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
@@ -420,19 +431,12 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _as_found(self: Any, args: Any, kwargs: Any) -> Any:
     """What a call gives that runs eagerly, as an earlier process has found; MISS for any other."""
     known = self._cached
-    if known is None or known.verdicts is None or is_traced() or not known.is_current():
+    if known is None or known.verdicts is None or config.is_traced() or not known.is_current():
         return MISS
     return known.verdicts.answer(args, kwargs)
 
 
 def _shorten(e: BaseException) -> None:
     """Let an exception show the user's lines; a trace asks where in the compiler it has begun."""
-    if not is_traced():
+    if not config.is_traced():
         show_users_lines(e)
-
-
-def is_traced() -> bool:
-    """Whether this is inside a trace."""
-    # A module that another thread is importing traces nothing yet.
-    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
-    return current is not None and current() is not None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.config import trace_variable
 from tracejit.deadlines import OverBudget, deadline, require
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
@@ -56,7 +57,7 @@ TOO_LONG = f"more than {_LIMIT} operations"
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
 
-_TRACE: ContextVar[Trace | None] = ContextVar("tracejit_trace", default=None)
+_TRACE: ContextVar[Trace | None] = trace_variable
 
 
 def current_trace() -> Trace | None:
