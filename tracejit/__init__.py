@@ -10,6 +10,8 @@ compiled and why, and what was not.
 
 import importlib
 import sys
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
 
 from tracejit import config, errors, tree
 from tracejit.api import (
@@ -32,7 +34,7 @@ from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
 from tracejit.originals import hold as _hold
 from tracejit.placing import device
-from tracejit.shown import rendered_by as _rendered_by
+from tracejit.shown import TOOLS as _TOOLS
 from tracejit.sparse import RowGradient
 
 __all__ = [
@@ -74,13 +76,17 @@ _PACKAGES = frozenset(
 _hold()
 
 
-def _html(x: object) -> str:
-    from tracejit.notebook.html import html_of
-
-    return html_of(x)
+def _tool(module: str, name: str) -> _Callable[..., _Any]:
+    return lambda *args: getattr(importlib.import_module(f"tracejit.{module}"), name)(*args)
 
 
-_rendered_by(_html)
+_TOOLS.update(
+    all_reasons=_tool("inspect.reasons", "all_reasons"),
+    display=_tool("monitor.displays", "display_for"),
+    html=_tool("notebook.html", "html_of"),
+    profile=_tool("profiler", "profile_call"),
+    view=_tool("view.page", "view"),
+)
 
 
 def __getattr__(name: str) -> object:

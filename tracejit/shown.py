@@ -1,21 +1,17 @@
-"""What notebooks show of an object: the package says what makes it, when it is asked for."""
+"""Tools above the compiler that its objects offer: the package, which is above both, says them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-__all__ = ["rendered_by", "shown"]
+__all__ = ["TOOLS", "shown"]
 
-#: The function that makes it.
-_renderers: list[Callable[[object], str]] = []
-
-
-def rendered_by(renderer: Callable[[object], str]) -> None:
-    """Let a function make what is shown."""
-    _renderers[:] = [renderer]
+#: Name -> the function, which may import its module when it is called.
+TOOLS: dict[str, Callable[..., Any]] = {}
 
 
 def shown(x: object) -> str:
     """The HTML of a jitted function, report, graph, lowered compile or run."""
-    (renderer,) = _renderers
-    return renderer(x)
+    text: str = TOOLS["html"](x)
+    return text

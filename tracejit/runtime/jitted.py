@@ -24,7 +24,7 @@ from tracejit.runtime.entries.jit_type import JitBase, jit_type, name_of
 from tracejit.runtime.options import Options
 from tracejit.runtime.refusing import reason_here, run_plainly
 from tracejit.runtime.tracebacks import show_users_lines
-from tracejit.shown import shown
+from tracejit.shown import TOOLS, shown
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
@@ -291,22 +291,19 @@ class Jitted(JitBase):
 
         Raises ValueError where there is none.
         """
-        page = importlib.import_module("tracejit.view.page")
-        return page.view(self, args if args or kwargs else None, kwargs)
+        return TOOLS["view"](self, args if args or kwargs else None, kwargs)
 
     def all_reasons(self, /, *args: Any, **kwargs: Any) -> Any:
         """Every reason for which a call with such arguments runs eagerly, those first that block
         most; empty where it is compiled whole. The function is run once on copies of them.
         """
-        reasons = importlib.import_module("tracejit.inspect.reasons")
-        return reasons.all_reasons(self, args, kwargs)
+        return TOOLS["all_reasons"](self, args, kwargs)
 
     def profile(self, /, *args: Any, **kwargs: Any) -> Any:
         """Where the time of calls with copies of these arguments goes, by line and kernel, beside
         that of plain NumPy: see `tracejit.profile`. It runs for about 0.2 seconds.
         """
-        profiler = importlib.import_module("tracejit.profiler")
-        return profiler.profile_call(self, args, kwargs)
+        return TOOLS["profile"](self, args, kwargs)
 
     def partial(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.frontend.python.index import CALLS_OF
+from tracejit.frontend.tracing.instances import FROM_OUTSIDE
 from tracejit.late_table import LateTable
 
 __all__ = ["CALLS"]
@@ -19,4 +20,5 @@ for _place, _names in CALLS_OF.items():
     CALLS.later(_names, f"tracejit.frontend.{_module}", _table)
 # All functions of these modules are known, and newer versions of Python have more of them.
 _MATH = " ".join({*vars(math), *vars(cmath)})
+FROM_OUTSIDE.later("poly1d vectorize", "tracejit.frontend.python.library_objects", "FROM_OUTSIDE")
 CALLS.later(_MATH, "tracejit.frontend.python.by_numpy", "MATH_CALLS")

@@ -42,7 +42,6 @@ _STREAMS = {
 #: Class of NumPy's -> what makes the stand-in for an object of it from outside, which is known in
 #: the same way: (interpreter, source, object).
 FROM_OUTSIDE: LateTable[type, Callable[..., Any]] = LateTable()
-FROM_OUTSIDE.later("poly1d vectorize", "tracejit.frontend.python.library_objects", "FROM_OUTSIDE")
 
 _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 

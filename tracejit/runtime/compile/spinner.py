@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextvars
-import importlib
 import sys
 import threading
 import time
 from types import TracebackType
+
+from tracejit.shown import TOOLS
 
 __all__ = ["Spinner"]
 
@@ -57,7 +58,7 @@ class Spinner:
             if self._is_done:
                 return
             time.sleep(min(_STEP, _PATIENCE))
-        display = importlib.import_module("tracejit.monitor.displays").display_for(None, None)
+        display = TOOLS["display"](None, None)
         # Said before it is looked whether the compile is over: who ends it waits, or nothing comes.
         self._is_shown, lines = True, 0
         try:
