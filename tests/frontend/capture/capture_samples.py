@@ -320,3 +320,7 @@ def reads_decorated(x):
 
 def identity_of_none(x):
     return x + (1 if x is not None else 2)
+
+
+def second_of_two(pair):
+    return pair[1] + 1

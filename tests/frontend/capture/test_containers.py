@@ -102,6 +102,21 @@ def test_what_flatten_refuses() -> None:
         assert caught.value.code == "TJ003"
 
 
+@pytest.mark.parametrize("cls", [list, tuple])
+def test_no_method_of_an_argument_is_called_while_it_is_compiled(cls: Any) -> None:
+    calls = []
+
+    class Noted(cls):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            calls.append(1)
+            return super().__iter__()
+
+    compiled = tracejit.jit(samples.second_of_two)
+    for count in range(3):
+        assert_same(compiled(Noted([1.0, X])), X + 1)
+        assert not calls, count
+
+
 def test_an_argument_object_dies_with_its_owner() -> None:
     model = samples.Model(X, 1.0)
     tree = flatten((model,), {})[1]

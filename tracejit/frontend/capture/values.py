@@ -610,7 +610,8 @@ class Capture(Captured):
             self._note_keys(x)
             parts = [(False, k, v) for k, v in x.items()]
         elif isinstance(x, (list, tuple)):
-            parts = [(False, k, v) for k, v in enumerate(x)]
+            own: Any = list if isinstance(x, list) else tuple
+            parts = [(False, k, v) for k, v in enumerate(own.__iter__(x))]
         elif id(x) in self.rebuilt:
             parts = [(True, name, getattr(x, name)) for name in dataclass_fields(x) or ()]
         else:

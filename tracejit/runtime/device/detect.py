@@ -87,7 +87,7 @@ def find_array(x: Any, is_one: Callable[[Any], bool] = is_on_device, depth: int 
     if known == _DICT:
         parts = islice(x.values(), _WIDTH)
     elif known == _SEQUENCE:
-        parts = islice(x, _WIDTH)
+        parts = islice(x if cls is list else tuple.__iter__(x), _WIDTH)
     else:
         # Asking for its dict would make one, with which Python is slower, and asking for an
         # attribute may run code of the program.
