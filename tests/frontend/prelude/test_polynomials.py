@@ -112,10 +112,34 @@ def test_a_method_in_the_place_of_numpys_is_called(monkeypatch: Any) -> None:
         assert outcome(compiled, s.P, X) == outcome(s.given, s.P, X)
 
 
+@pytest.mark.parametrize("made", [lambda: np.poly1d([1.0, 2.0]), lambda: np.vectorize(abs)])
+def test_objects_are_told_apart_at_each_call(made: Any) -> None:
+    compiled = tracejit.jit(s.are_one)
+    a, b = made(), made()
+    assert not compiled([a, b], X)[0]
+    with pytest.warns(tracejit.FallbackWarning, match="given twice"):
+        assert compiled([a, a], X)[0]
+    assert not compiled([b, a], X)[0]
+
+
+def test_one_coefficient_lies_where_it_was_given() -> None:
+    compiled = tracejit.jit(s.of_one_coefficient)
+    for start in (X, X + 1, X * 0):
+        a, b = start.copy(), start.copy()
+        assert outcome(compiled, a) == outcome(s.of_one_coefficient, b)
+        assert shown(a) == shown(b)
+
+
+def test_rows_that_begin_with_zero_run_one_by_one() -> None:
+    rows = np.arange(6.0).reshape(2, 3)
+    found = tracejit.vmap(s.of_row)(rows)
+    assert shown(found) == shown(np.stack([s.of_row(row) for row in rows]))
+
+
 @pytest.mark.parametrize(
     "program",
     [
-        *(s.composed, s.times_array, s.added_by_function, s.printed, s.itself),
+        *(s.composed, s.times_array, s.added_by_function, s.printed),
         *(s.assigned, s.scaled_in_place, s.deleted),
     ],
 )

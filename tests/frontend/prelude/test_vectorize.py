@@ -177,12 +177,11 @@ def test_gradients(f: Any) -> None:
     check_grads(tracejit.jit(total).trace(x), [x], order=1)
 
 
-def test_objects_are_no_results() -> None:
-    for program in (lambda x: np.vectorize(s.half), lambda x: s.relu):
-        with pytest.warns(tracejit.FallbackWarning, match="TJ003"):
-            found = tracejit.jit(program)(X)
-        assert type(found) is np.vectorize
-    assert operator.is_(found, s.relu)
+def test_objects_as_results() -> None:
+    with pytest.warns(tracejit.FallbackWarning, match="TJ003"):
+        assert type(tracejit.jit(lambda x: np.vectorize(s.half))(X)) is np.vectorize
+    found = tracejit.jit(lambda x: (s.relu, s.relu(x)), strict=True)(X)
+    assert operator.is_(found[0], s.relu)
 
 
 @pytest.mark.filterwarnings("ignore::tracejit.FallbackWarning")

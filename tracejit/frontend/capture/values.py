@@ -482,7 +482,10 @@ class Capture(Captured):
         if cls in FROM_OUTSIDE:
             self._by_identity[id(value)] = source
             source.check = OfClass(cls)
-            return FROM_OUTSIDE[cls](self.trace.interpreter, source, value)
+            made = FROM_OUTSIDE[cls](self.trace.interpreter, source, value)
+            self._places[id(made)] = source
+            self.by_place.append(source)
+            return made
         if is_placed(value) and cls not in METHODS:
             return self._instance(source, value)
         if cls in METHODS and is_instance(value.__self__):

@@ -6,6 +6,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -332,7 +333,7 @@ def _carries(x: Any) -> bool:
 # Warnings ----------------------------------------------------------------------------------------
 
 #: What NumPy calls an operator on its scalars.
-_SCALAR_OPERATORS = {
+_SCALAR_OPERATORS: dict[Any, str] = {
     operator.add: "add",
     operator.sub: "subtract",
     operator.mul: "multiply",
@@ -351,8 +352,10 @@ def user_warnings(plain: Any, operands: Sequence[Any]) -> Iterator[None]:
     if "warn" not in modes.values() or "call" in modes.values() or "log" in modes.values():
         yield
         return
-    name = _SCALAR_OPERATORS.get(plain) or getattr(plain, "__name__", "operation")
-    if plain in _SCALAR_OPERATORS and not any(getattr(x, "ndim", 0) for x in operands):
+    # Objects with a call of their own need not have a hash.
+    scalar = _SCALAR_OPERATORS.get(plain) if type(plain) is BuiltinFunctionType else None
+    name = scalar or getattr(plain, "__name__", "operation")
+    if scalar and not any(getattr(x, "ndim", 0) for x in operands):
         name = f"scalar {name}"
 
     def warn(kind: str, flag: int) -> None:

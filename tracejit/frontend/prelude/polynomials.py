@@ -118,14 +118,12 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 def coefficients(c_or_r: Any, r: Any = False) -> Any:
-    """Those of `np.poly1d(c_or_r, r)`; the first of several must not be zero."""
+    """Those of `np.poly1d(c_or_r, r)`, in the memory given; the first must not be zero."""
     c = np.atleast_1d(np.poly(c_or_r) if r else c_or_r)
     if c.ndim > 1:
         raise ValueError("Polynomial must be 1d only.")
     if len(c) == 0:
         return np.zeros(1, c.dtype)
-    if len(c) == 1:
-        return np.where(c != 0, c, np.zeros_like(c))
     require(c[0] != 0)
     return c[:]
 
