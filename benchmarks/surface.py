@@ -159,6 +159,9 @@ def agree(expected: Any, actual: Any, what: str) -> None:
         assert expected == actual, what
         return
     assert expected.dtype == actual.dtype, f"{what}: {expected.dtype} and {actual.dtype}"
+    if isinstance(expected, np.ma.MaskedArray):
+        assert np.array_equal(np.ma.getmaskarray(expected), np.ma.getmaskarray(actual)), what
+        expected, actual = expected.filled(0), actual.filled(0)
     if expected.dtype.kind not in "fc":
         np.testing.assert_array_equal(actual, expected, err_msg=what)
         return
