@@ -70,6 +70,10 @@ def of_constant(x):
     return x * np.pi
 
 
+def of_constant_too(x):
+    return x + np.pi
+
+
 def of_fft(x):
     return np.fft.fft(x)
 

@@ -6,6 +6,7 @@ import builtins
 import enum
 import gc
 import sys
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +15,7 @@ import pytest
 
 import tracejit
 from tests.frontend.capture import library_name_samples as s
+from tests.runtime.cache.processes import python
 from tests.runtime.test_failing_calls import outcome
 from tracejit import library_names
 from tracejit.runtime import native
@@ -83,13 +85,30 @@ def test_a_name_is_what_it_is_bound_to(name: str) -> None:
             assert outcome(compiled, X) == before
 
 
-def test_a_compile_while_a_name_is_bound_to_something_else() -> None:
-    compiled = tracejit.jit(s.of_constant)
-    with mock.patch("numpy.pi", 3.0):
-        for _ in range(3):
-            assert np.array_equal(compiled(X), X * 3.0)
+#: In a process of its own: where a name is first noted while it is replaced, every later call of
+#: whatever is compiled looks the names up.
+COMPILED_WHILE_REPLACED = """
+from unittest import mock
+import numpy as np, tracejit
+from tests.frontend.capture import library_name_samples as s
+from tests.runtime.cache.processes import python
+
+x = np.array([0.5, 1.0, 2.0])
+if noted:
+    tracejit.jit(s.of_constant_too)(x)
+compiled = tracejit.jit(s.of_constant)
+with mock.patch("numpy.pi", 3.0):
     for _ in range(3):
-        assert np.array_equal(compiled(X), X * np.pi)
+        assert np.array_equal(compiled(x), x * 3.0)
+for _ in range(3):
+    assert np.array_equal(compiled(x), x * np.pi)
+"""
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_compile_while_a_name_is_bound_to_something_else(noted: bool, tmp_path: Path) -> None:
+    program = f"noted = {noted}\n{COMPILED_WHILE_REPLACED}"
+    assert python("-c", program, cache=tmp_path, cwd=tmp_path) == ""
 
 
 @pytest.mark.skipif(not native.available(), reason=native.why_not())
