@@ -56,8 +56,8 @@ _FOLDER = pytest.StashKey[str]()
 _HALVED = tuple(
     f"tests/{name}/"
     for name in (
-        *("codegen", "dist", "frontend", "ir", "nn", "ops", "passes"),
-        *("programs", "runtime", "transforms"),
+        *("cli", "codegen", "data", "dist", "export", "frontend", "ir", "nn", "ops", "optim"),
+        *("passes", "programs", "runtime", "transforms"),
     )
 )
 _IS_HALVED = pytest.StashKey[bool]()

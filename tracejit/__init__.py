@@ -29,12 +29,12 @@ from tracejit.api import (
     vjp,
     vmap,
 )
+from tracejit.base.originals import hold as _hold
+from tracejit.base.placing import device
+from tracejit.base.shown import TOOLS as _TOOLS
 from tracejit.config import eager
 from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
-from tracejit.originals import hold as _hold
-from tracejit.placing import device
-from tracejit.shown import TOOLS as _TOOLS
 from tracejit.sparse import RowGradient
 
 __all__ = [

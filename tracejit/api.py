@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from tracejit import config
-from tracejit.placing import device_name
+from tracejit.base.placing import device_name
 
 if TYPE_CHECKING:
     from tracejit.transforms.api.custom import CustomJvp, CustomVjp

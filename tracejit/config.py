@@ -28,7 +28,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from tracejit.spelling import no_such
+from tracejit.base.spelling import no_such
 
 __all__ = [
     "DEVICES",

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tracejit import nn
-from tracejit.tensor_files import NotSafetensors, TensorFile
+from tracejit.base.tensor_files import NotSafetensors, TensorFile
 
 
 class Net(nn.Module):

@@ -16,11 +16,11 @@ from textwrap import fill
 from typing import Any
 
 import tracejit.ops
+from tracejit.base.late_table import name_of
 from tracejit.frontend import numpy as numpy_handlers
 from tracejit.frontend import prelude
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS, numpy_name
 from tracejit.ir.op import OPS
-from tracejit.late_table import name_of
 from tracejit.ops.array.elementwise import UFUNC_OPS, ImportedUfunc
 
 ROOT = Path(__file__).resolve().parents[2]

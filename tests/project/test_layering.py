@@ -7,7 +7,7 @@ import ast
 import functools
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,21 +18,9 @@ PACKAGE = ROOT / "tracejit"
 #: For each folder what lies in it, from left to right. What stands side by side is independent.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "": (
-        (
-            "late_table",
-            "lazy_dataclass",
-            "locks",
-            "logs",
-            "methods",
-            "placing",
-            "private_files",
-            "shown",
-            "sparse",
-            "spelling",
-            "tensor_files",
-        ),
-        ("config", "errors", "forms", "library_names", "originals", "own_attributes"),
-        ("deadlines",),
+        ("errors", "sparse"),
+        ("base",),
+        ("config", "forms"),
         ("link",),
         ("ir",),
         ("ops",),
@@ -354,10 +342,7 @@ def imports(package: Path, path: Path) -> tuple[Import, ...]:
     """Everything that a file imports, inside functions and for types too."""
     folder = (package.name, *path.relative_to(package).parts[:-1])
     found = []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    inner = {id(x) for f in ast.walk(tree) if isinstance(f, functions) for x in ast.walk(f)}
-    for node in ast.walk(tree):
+    for node, lazy in _statements(ast.parse(path.read_text(encoding="utf-8")), False):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -366,8 +351,17 @@ def imports(package: Path, path: Path) -> tuple[Import, ...]:
             names = [f"{source}.{alias.name}" for alias in node.names]
         else:
             continue
-        found += [Import(node.lineno, name, id(node) in inner) for name in names]
+        found += [Import(node.lineno, name, lazy) for name in names]
     return tuple(found)
+
+
+def _statements(node: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """The statements in one, each with whether it is in a function."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, field, ()):
+            yield inner, lazy
+            is_function = isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from _statements(inner, lazy or is_function)
 
 
 def target(name: str, known: Mapping[str, Path]) -> str | None:

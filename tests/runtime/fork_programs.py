@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import tracejit
-from tracejit import locks
+from tracejit.base import locks
 from tracejit.errors import FallbackError
 
 PATIENCE = 30.0
@@ -377,7 +377,7 @@ def deep_threads() -> None:
 
 def locks_are_known(planted: float = 0) -> None:
     """All locks that this package holds are those that a fork takes care of; `planted` is none."""
-    from tracejit import locks, originals
+    from tracejit.base import locks, originals
     from tracejit.runtime import native
 
     if planted:

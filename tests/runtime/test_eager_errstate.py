@@ -22,10 +22,10 @@ import tracejit
 from tests.runtime.native.native_entries import F8, Jitted, unary
 from tracejit import config
 from tracejit.errors import FallbackError
+from tracejit.link.cpython.reflect import LayoutError
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import ArrayLeaf, OutObject, ScalarLeaf
 from tracejit.runtime.native import gate
-from tracejit.runtime.native.reflect import LayoutError
 
 natively = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

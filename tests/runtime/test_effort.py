@@ -10,7 +10,7 @@ import pytest
 
 import tracejit
 from tests.support.written import written
-from tracejit.deadlines import deadline, limited
+from tracejit.base.deadlines import deadline, limited
 from tracejit.runtime.parts.effort import Allowance, Effort, Spent
 
 
@@ -78,8 +78,8 @@ def test_a_compile_that_takes_too_much_is_given_up(
 
 
 def test_llvm_is_not_begun_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracejit.base.deadlines import budgeted
     from tracejit.codegen.llvm import engine
-    from tracejit.deadlines import budgeted
 
     long = "define void @f() {\n" + "  call void @f()\n" * 3000 + "  ret void\n}\n"
     begun: list[str] = []

@@ -18,7 +18,7 @@ import pytest
 
 import tracejit
 from tests.runtime import fork_programs
-from tracejit import locks
+from tracejit.base import locks
 
 pytestmark = pytest.mark.sampled(4)
 
@@ -162,7 +162,7 @@ def test_locks_are_made_in_one_place() -> None:
         "monitor/event_file.py Lock",
         "frontend/python/objects.py cached_property",
         "runtime/dataflow/executor.py SimpleQueue",
-        "runtime/native/reflect.py allocate_lock",
+        "link/cpython/reflect.py allocate_lock",
     }
     assert {re.sub(r"tracejit/|:\d+", "", f) for f in found} <= known
     tree = ast.parse("import threading\nx = threading.RLock()\nfrom queue import SimpleQueue")

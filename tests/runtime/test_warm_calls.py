@@ -16,7 +16,7 @@ import pytest
 import tracejit
 from tests.support.python_calls import calls_of
 from tracejit import jit, runtime
-from tracejit.own_attributes import offset
+from tracejit.link.cpython.own_attributes import offset
 
 assert runtime
 
@@ -261,7 +261,7 @@ def test_what_an_object_has_itself_is_noticed(make: Any, change: Any) -> None:
 
 @pytest.mark.skipif(offset() is None, reason="instances keep attributes in another way")
 def test_a_trace_leaves_the_array_of_an_object_that_it_stores_into() -> None:
-    from tracejit.own_attributes import _values
+    from tracejit.link.cpython.own_attributes import _values
 
     model = Model()
     jit(counted)(model, X)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.compare import assert_same
+from tracejit.base.originals import import_compiler
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
@@ -34,7 +35,6 @@ from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, Value
 from tracejit.ir.types import ArrayType
-from tracejit.originals import import_compiler
 
 MODES = ("static", "shared", "apart")
 

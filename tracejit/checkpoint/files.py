@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tracejit.base.tensor_files import NotSafetensors, TensorFile, checksum, stored_form, write
 from tracejit.checkpoint.errors import CheckpointError
 from tracejit.checkpoint.folder import write_file
 from tracejit.checkpoint.parts import Part, from_json
-from tracejit.tensor_files import NotSafetensors, TensorFile, checksum, stored_form, write
 
 __all__ = ["NotWhole", "manifest_of", "opened", "write_files"]
 

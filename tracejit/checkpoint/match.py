@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.tensor_files import Renaming, TensorFile, renamed
 from tracejit.checkpoint import random_state
 from tracejit.checkpoint.describe import (
     ARRAYS,
@@ -26,7 +27,6 @@ from tracejit.checkpoint.describe import (
 )
 from tracejit.checkpoint.errors import MismatchError
 from tracejit.checkpoint.parts import Part
-from tracejit.tensor_files import Renaming, TensorFile, renamed
 
 __all__ = ["Match", "rename_parts"]
 

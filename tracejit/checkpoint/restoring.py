@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tracejit.base.tensor_files import Renaming, TensorFile
 from tracejit.checkpoint import folder
 from tracejit.checkpoint.errors import (
     CheckpointError,
@@ -22,7 +23,6 @@ from tracejit.checkpoint.files import NotWhole, opened
 from tracejit.checkpoint.match import Match, rename_parts
 from tracejit.checkpoint.parts import Part
 from tracejit.checkpoint.saver import metric_of, wait
-from tracejit.tensor_files import Renaming, TensorFile
 
 __all__ = ["Restored", "best", "latest", "restore", "steps"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracejit.spelling import no_such
+from tracejit.base.spelling import no_such
 
 __all__ = ["Failure", "Usage", "unknown"]
 

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.dist.board import Board
 from tracejit.dist.pulse import give_signs
 from tracejit.dist.transport.group import Group
 from tracejit.dist.transport.link import DistError, Link
-from tracejit.locks import once
 
 __all__ = ["LATE", "MODE", "SERVERS", "VARIABLE", "fixed", "is_late", "world"]
 

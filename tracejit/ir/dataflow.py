@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Node, Value
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["SECTION_KINDS", "DataflowGraph", "Frame", "Section"]
 

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.deadlines import require
+from tracejit.base.deadlines import require
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.shown import shown
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, type_sizes, type_substitute
-from tracejit.lazy_dataclass import dataclass
-from tracejit.shown import shown
 
 __all__ = [
     "Attr",

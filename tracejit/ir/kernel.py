@@ -43,9 +43,9 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Call",

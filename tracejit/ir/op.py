@@ -12,10 +12,10 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from tracejit.base.late_table import LateTable
 from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import Type
-from tracejit.late_table import LateTable
 
 __all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 

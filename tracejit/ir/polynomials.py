@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import once_computed
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import once_computed
 
 __all__ = [
     "Atom",

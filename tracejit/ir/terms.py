@@ -16,10 +16,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from tracejit.base.locks import once_computed
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
-from tracejit.locks import once_computed
 
 __all__ = ["Number", "Tangent", "Term", "equal", "function", "product", "terms", "where"]
 

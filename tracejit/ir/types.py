@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, Poly, dim_from_ast, free_symbols, prod, substitute
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "DTYPES",

@@ -11,9 +11,9 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from tracejit.base.locks import once
 from tracejit.link.addresses import Address, Recipe, described
 from tracejit.link.finding import pointer_in
-from tracejit.locks import once
 
 __all__ = [
     "LAPACK",

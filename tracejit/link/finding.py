@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracejit import config, library_names
+from tracejit import config
+from tracejit.base.locks import once
+from tracejit.link import library_names
 from tracejit.link.addresses import Address, Recipe, described
-from tracejit.locks import once
 
 __all__ = [
     "Kept",

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.link.handles import handle
 from tracejit.link.image import Image, LinkError
-from tracejit.locks import once
 
 __all__ = ["Loaded", "load", "supported"]
 

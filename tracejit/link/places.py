@@ -6,10 +6,10 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.link.addresses import Address, Recipe
 from tracejit.link.handles import handle
 from tracejit.link.shared import shared
-from tracejit.locks import once
 
 __all__ = ["ALLOCATOR", "Place", "Word", "no_memory"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.link.addresses import described
 from tracejit.link.finding import pointer_in
-from tracejit.locks import once
 
 __all__ = ["bits_function", "bits_of", "random_address"]
 

@@ -11,8 +11,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tracejit.base.locks import in_child, short_lock
 from tracejit.link.addresses import Address, Recipe
-from tracejit.locks import in_child, short_lock
 
 __all__ = ["After", "Linked", "Shared", "forget_in_child", "library_symbol", "set_keeper", "shared"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.tensor_files import Renaming, TensorFile, renamed, write
 from tracejit.nn.module import load_state_dict, state_dict
-from tracejit.tensor_files import Renaming, TensorFile, renamed, write
 
 __all__ = ["load_weights", "save_weights"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.codegen.llvm.engine import compile_module
-from tracejit.locks import once
 
 __all__ = ["copy_bandwidth", "ticks"]
 

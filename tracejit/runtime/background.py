@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.locks import in_child, short_lock
+from tracejit.base.locks import in_child, short_lock
 from tracejit.runtime.refusing import LEAST_STACK
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import short_lock
 from tracejit.errors import TraceError
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import short_lock
 from tracejit.runtime import native
 from tracejit.runtime.entries.answers import TOLD
 

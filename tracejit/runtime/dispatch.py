@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
-from tracejit.deadlines import budgeted
+from tracejit.base.deadlines import budgeted
+from tracejit.base.locks import holding, holds_lock, long_lock, once
 from tracejit.errors import FallbackError, GivenTwice, TraceError
 from tracejit.frontend.capture.captured import Call, Learned, is_lasting
 from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
-from tracejit.library_names import refresh
-from tracejit.locks import holding, holds_lock, long_lock, once
+from tracejit.link.library_names import refresh
 from tracejit.runtime import native
 from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.recall import (

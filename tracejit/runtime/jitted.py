@@ -16,15 +16,15 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit import config
-from tracejit.locks import once, short_lock
-from tracejit.methods import BoundMethod
-from tracejit.originals import hold, import_compiler
+from tracejit.base.locks import once, short_lock
+from tracejit.base.methods import BoundMethod
+from tracejit.base.originals import hold, import_compiler
+from tracejit.base.shown import TOOLS, shown
 from tracejit.runtime.entries.answers import MISS
 from tracejit.runtime.entries.jit_type import JitBase, jit_type, name_of
 from tracejit.runtime.options import Options
 from tracejit.runtime.refusing import reason_here, run_plainly
 from tracejit.runtime.tracebacks import show_users_lines
-from tracejit.shown import TOOLS, shown
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph

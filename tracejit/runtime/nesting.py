@@ -15,7 +15,7 @@ from contextlib import ContextDecorator
 from types import CodeType, FrameType
 from typing import Any
 
-from tracejit.locks import in_child, short_lock
+from tracejit.base.locks import in_child, short_lock
 from tracejit.runtime import native
 
 __all__ = ["EagerRuns", "room"]

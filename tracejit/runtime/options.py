@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import Any
 
-from tracejit.lazy_dataclass import dataclass
+from tracejit.base.lazy_dataclass import dataclass
 
 __all__ = ["Options"]
 

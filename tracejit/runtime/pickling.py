@@ -19,7 +19,7 @@ from hashlib import blake2b
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from tracejit.locks import short_lock
+from tracejit.base.locks import short_lock
 
 __all__ = ["dumped", "loaded", "reduced"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracejit.base.locks import short_lock
 from tracejit.frontend.tracing.pytree import Identity, TreeDef
-from tracejit.locks import short_lock
 from tracejit.runtime import native
 
 __all__ = ["PlainCalls"]

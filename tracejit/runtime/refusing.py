@@ -10,7 +10,8 @@ import threading
 import warnings
 from typing import Any
 
-from tracejit import config, locks
+from tracejit import config
+from tracejit.base import locks
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
 
 __all__ = ["CODE", "LEAST_STACK", "reason_here", "run_plainly"]

@@ -17,7 +17,8 @@ import tracejit
 from tests.frontend.capture import library_name_samples as s
 from tests.runtime.cache.processes import python
 from tests.runtime.test_failing_calls import outcome
-from tracejit import library_names
+from tracejit.link import library_names
+from tracejit.link.cpython.dict_versions import version_offset
 from tracejit.runtime import native
 
 X = np.array([0.5, 1.0, 2.0])
@@ -138,7 +139,7 @@ def test_other_changes_of_a_library_cost_one_call(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions keep it elsewhere")
 def test_versions_of_dicts_are_found() -> None:
-    assert library_names.version_offset() == 24
+    assert version_offset() == 24
 
 
 def test_without_versions_names_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tracejit.base.placing import HOST
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, Node, replay
 from tracejit.ops.host.transfer import meeting
@@ -17,7 +18,6 @@ from tracejit.passes.partition.cut import Piece, cut
 from tracejit.passes.partition.schedule import schedule
 from tracejit.passes.partition.units import Unit, Units
 from tracejit.passes.simplify.inline import inline_calls
-from tracejit.placing import HOST
 
 __all__ = ["Left", "at_random", "run_pieces"]
 

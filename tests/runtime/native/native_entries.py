@@ -11,7 +11,7 @@ import numpy as np
 from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.frontend.capture.paths import Positional
 from tracejit.ir.dims import symbol
-from tracejit.library_names import refresh
+from tracejit.link.library_names import refresh
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,

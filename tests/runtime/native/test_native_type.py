@@ -15,7 +15,9 @@ from tests.runtime.native.native_entries import F8, Jitted, Linked, M, N, adder,
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.frontend.capture.guards import Equal, Same
 from tracejit.frontend.capture.paths import Positional
-from tracejit.own_attributes import is_pointer
+from tracejit.ir.types import DTYPES
+from tracejit.link.cpython import reflect
+from tracejit.link.cpython.own_attributes import is_pointer
 from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -25,7 +27,6 @@ from tracejit.runtime.call.entry_spec import (
     OutObject,
     ScalarLeaf,
 )
-from tracejit.runtime.native import reflect
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
@@ -184,12 +185,12 @@ def test_everything_but_speed_is_left_where_the_fast_path_is_off(
 
 def test_a_surprising_layout_turns_the_fast_path_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.why_not() == ""
-    shifted = dataclasses.replace(reflect.reflect_layout(), array_data=24)
+    shifted = dataclasses.replace(reflect.reflect_layout([*DTYPES.values()]), array_data=24)
     with pytest.raises(reflect.LayoutError, match="an array reads"):
         reflect._check(shifted)
     monkeypatch.setattr("platform.machine", lambda: "vax")
     with pytest.raises(reflect.LayoutError, match="vax"):
-        reflect.reflect_layout()
+        reflect.reflect_layout([*DTYPES.values()])
 
 
 @pytest.mark.parametrize("address", [1 << 16, (1 << 47) - 8, 1 << 47, (1 << 48) - 8])

@@ -14,6 +14,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.api import jit
+from tracejit.base.spelling import no_such
 from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
 from tracejit.codegen.llvm.engine import host_target
@@ -22,7 +23,6 @@ from tracejit.link.blas import ROUTINES, routine
 from tracejit.runtime import native
 from tracejit.runtime.cache.inspect import state
 from tracejit.runtime.cache.settings import bound
-from tracejit.spelling import no_such
 
 __all__ = ["add", "run"]
 

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.liveness import Liveness, is_array, written_inputs
 from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
@@ -21,7 +22,6 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.indexing import Scatter
 from tracejit.ops.array.items import WriteItem

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined

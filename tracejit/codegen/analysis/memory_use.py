@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.buffer_plan import (
     Allocation,
     BufferPlan,
@@ -17,7 +18,6 @@ from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.graph import Node, Value, attr_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.places import Word
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.sweeps import Held, Sweep, Vectors, sweep_of, vectors_of_sweeps
 from tracejit.codegen.cuda.writer import Writer
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute
 from tracejit.ir.kernel import For, Reduce
 from tracejit.ir.polynomials import terms_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Columns", "columns_of"]
 

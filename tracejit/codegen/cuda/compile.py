@@ -26,11 +26,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.kernel_cache import KernelCache, kernel_cache
 from tracejit.codegen.cuda.numba_import import import_numba
 from tracejit.errors import DeviceError
-from tracejit.locks import once
 
 __all__ = ["compile_cubin", "compile_kernel", "compile_ptx"]
 

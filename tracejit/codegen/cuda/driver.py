@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tracejit.base.locks import once, short_lock
 from tracejit.errors import DeviceError
-from tracejit.locks import once, short_lock
 
 __all__ = ["GRAPH_SYMBOLS", "SYMBOLS", "CudaDriver", "CudaError", "Driver", "driver"]
 

@@ -15,8 +15,14 @@ import time
 from collections import OrderedDict
 from pathlib import Path
 
-from tracejit.locks import once, short_lock
-from tracejit.private_files import UNFINISHED, make_private, read_private, remove, write_private
+from tracejit.base.locks import once, short_lock
+from tracejit.base.private_files import (
+    UNFINISHED,
+    make_private,
+    read_private,
+    remove,
+    write_private,
+)
 
 __all__ = ["KernelCache", "cache_folder", "kernel_cache"]
 

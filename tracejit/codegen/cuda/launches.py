@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Accumulate",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.locks import once
+from tracejit.base.locks import once
 
 __all__ = ["import_numba"]
 

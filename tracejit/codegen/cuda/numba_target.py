@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.conditions import CONDITIONS
 from tracejit.codegen.cuda.device_functions import (
@@ -29,7 +30,6 @@ from tracejit.codegen.cuda.numba_import import import_numba
 from tracejit.codegen.cuda.numba_lanes import lane_functions
 from tracejit.codegen.cuda.numba_vectors import vector_functions
 from tracejit.codegen.vector_math.define import ARITY, PARTS
-from tracejit.locks import once
 
 __all__ = ["numba_namespace", "numba_parts"]
 

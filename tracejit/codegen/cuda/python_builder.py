@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self, cast
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.python_lanes import literal_text
 from tracejit.codegen.vector_math.builder import Value, Values, VectorBuilder
 from tracejit.codegen.vector_math.define import ARITY, PARTS, build
 from tracejit.codegen.vector_math.formats import F64, FORMATS, Format
 from tracejit.codegen.vector_math.values import Float, Int, Mask
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Printed", "PythonBuilder", "printed"]
 

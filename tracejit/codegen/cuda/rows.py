@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.accesses import accessed
 from tracejit.codegen.cuda.combine import Combiner, combiners
 from tracejit.codegen.cuda.launches import Limits, Shape
@@ -34,7 +35,6 @@ from tracejit.codegen.cuda.writer import Writer
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.kernel import For, Kernel, Let, Load, Reduce, Stmt, Store
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Rows", "rows_of"]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.codegen.cuda.device_functions import (
     INSTRUCTIONS,
     LIBRARY,
@@ -28,7 +29,6 @@ from tracejit.codegen.cuda.python_builder import Printed
 from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.ir.fma import fma
 from tracejit.link.finding import c_address
-from tracejit.locks import once
 
 __all__ = ["simulated_function", "simulated_namespace"]
 

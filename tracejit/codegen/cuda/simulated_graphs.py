@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-from tracejit.lazy_dataclass import dataclass
+from tracejit.base.lazy_dataclass import dataclass
 
 __all__ = ["SimulatedGraphs"]
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once, short_lock
 from tracejit.codegen.cuda.simulated_graphs import SimulatedGraphs
 from tracejit.ir.types import DTYPES
-from tracejit.locks import once, short_lock
 
 __all__ = ["SimulatedMemoryError", "Simulator", "simulator"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.accesses import accessed
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import (
@@ -25,7 +26,6 @@ from tracejit.ir.kernel import (
     inner_bodies,
     sizes_in,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "SHORT",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.vectors import cost, kept, parts_of_statement
@@ -24,7 +25,6 @@ from tracejit.codegen.llvm.lanes import bits
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.kernel import Call, For, IndexValue, Let, Load, Reduce, Store
 from tracejit.ir.polynomials import terms_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LINES", "Access", "Held", "Sweep", "Vectors", "sweep_of", "vectors_of_sweeps"]
 

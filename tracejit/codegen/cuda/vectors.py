@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.device_functions import LIBRARY, SOURCES
@@ -42,7 +43,6 @@ from tracejit.ir.kernel import (
     inner_bodies,
 )
 from tracejit.ir.polynomials import terms_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Vectors", "cost", "kept", "loads_of", "parts_of_statement", "vectors_of"]
 

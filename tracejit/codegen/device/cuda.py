@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once, short_lock
 from tracejit.codegen.cuda.compile import compile_kernel
 from tracejit.codegen.cuda.driver import CudaDriver, driver
 from tracejit.codegen.cuda.launches import Launch, Limits
 from tracejit.codegen.cuda.numba_target import numba_namespace
-from tracejit.locks import once, short_lock
 
 __all__ = ["CudaDevice", "cuda_device"]
 

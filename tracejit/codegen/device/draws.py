@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.draw_kernels import (
     CHEAP_MULTIPLIER,
     LCG_WORDS,
@@ -38,7 +39,6 @@ from tracejit.codegen.support.bit_generators import (
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.random import DRAW, DRAWN
 
 __all__ = ["emit_device_draw"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.atomics import update_by
 from tracejit.codegen.cuda.structure import symbols_of
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
@@ -39,7 +40,6 @@ from tracejit.ir.kernel import (
     inner_bodies,
 )
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, parts_dtype
 from tracejit.ops.array.items import ReadItem, WriteItem

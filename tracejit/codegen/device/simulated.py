@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.codegen.cuda.launches import Launch, Limits
 from tracejit.codegen.cuda.simulated_functions import simulated_namespace
 from tracejit.codegen.cuda.simulator import Simulator, simulator
-from tracejit.locks import once
 
 __all__ = ["SimulatedDevice", "simulated_device"]
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.launches import Launch, Limits
 from tracejit.ir.graph import Node
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["COUNTED", "Device", "Nodes", "NotAGraph", "Trips", "entered"]
 

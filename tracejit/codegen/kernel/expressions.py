@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.llvm.text import Chunk, FunctionBuilder
 from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS, emit_call
 from tracejit.ir.dims import Atom, Dim, free_symbols, symbol
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Load, Var
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["KernelValue", "Values"]
 

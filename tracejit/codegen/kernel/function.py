@@ -13,6 +13,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tracejit.base.deadlines import require
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.memory import Memory
 from tracejit.codegen.kernel.reduce import Reductions
@@ -22,7 +23,6 @@ from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_r
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
-from tracejit.deadlines import require
 from tracejit.ir.kernel import (
     Call,
     Expr,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import Offsets
 from tracejit.codegen.kernel.accumulate import Form, Parts
 from tracejit.codegen.kernel.combine import Combine
@@ -25,7 +26,6 @@ from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, vector_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.kernel import Call, Expr, For, IndexValue, Let, Load, Reduce, Stmt, Store, Var
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["RowPlan", "Rows", "plan_rows"]
 

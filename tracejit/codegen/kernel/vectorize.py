@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import bits
@@ -27,7 +28,6 @@ from tracejit.ir.kernel import (
     Target,
     Var,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "VectorPlan",

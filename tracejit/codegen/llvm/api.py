@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from tracejit.base.locks import once, short_lock
 from tracejit.codegen.llvm.library import LinkElement, SymbolAddress, functions
-from tracejit.locks import once, short_lock
 
 __all__ = [
     "alone",

@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tracejit import config
+from tracejit.base.deadlines import require_lines
+from tracejit.base.locks import once, once_computed
 from tracejit.codegen.llvm import api
 from tracejit.codegen.llvm.targets import HostTarget, host_target
-from tracejit.deadlines import require_lines
 from tracejit.link.elf import lay_out
 from tracejit.link.finding import c_address
 from tracejit.link.handles import Handle, handle
 from tracejit.link.image import Image, LinkError
 from tracejit.link.loader import Loaded, load, supported
-from tracejit.locks import once, once_computed
 
 __all__ = [
     "CompileError",

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from tracejit.locks import once
+from tracejit.base.locks import once
 
 __all__ = ["LinkElement", "SymbolAddress", "functions"]
 

@@ -20,8 +20,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tracejit.locks import in_child, short_lock
-from tracejit.private_files import open_own
+from tracejit.base.locks import in_child, short_lock
+from tracejit.base.private_files import open_own
 
 __all__ = ["note_code"]
 

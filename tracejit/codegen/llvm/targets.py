@@ -8,10 +8,10 @@ multiply-adds calls the C library's `fma`, which takes its time.
 from __future__ import annotations
 
 from tracejit import config
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import once
+from tracejit.base.spelling import no_such
 from tracejit.codegen.llvm import api
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import once
-from tracejit.spelling import no_such
 
 __all__ = [
     "LEVELS",

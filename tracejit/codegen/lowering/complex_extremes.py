@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.lowering.index_maps import Lowering
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.kernel import (
@@ -30,7 +31,6 @@ from tracejit.ir.kernel import (
     Target,
     Var,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["ExtremePosition"]
 

@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -26,7 +27,6 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Gather

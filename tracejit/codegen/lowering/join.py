@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.ir.dims import Dim, bounds, floordiv, prod, substitute, symbol
@@ -35,7 +36,6 @@ from tracejit.ir.kernel import (
     expressions,
     inner_bodies,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Stage",

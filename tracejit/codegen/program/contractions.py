@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.views import copied, strides_of
@@ -24,7 +25,6 @@ from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.contraction import Places
 
 __all__ = ["emit_contraction"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
@@ -13,7 +14,6 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Transfer", "copy_array", "copy_elements", "transfer_all"]
 

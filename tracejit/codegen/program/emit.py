@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
 from tracejit.codegen.analysis.liveness import is_array, written_inputs
 from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
@@ -36,7 +37,6 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
-from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.control.lower import lower_control_flow
 
 if TYPE_CHECKING:

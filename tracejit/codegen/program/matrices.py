@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.views import copied, strides_of
@@ -13,7 +14,6 @@ from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Operand", "call_helper", "each_matrix", "form", "operand"]
 

@@ -5,13 +5,13 @@ Scalars and single elements are those of `scalars.py`; effects those of `effects
 
 from __future__ import annotations
 
+from tracejit.base.deadlines import require
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.kernel.early_exits import fails_first
 from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.deadlines import require
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const

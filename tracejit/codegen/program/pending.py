@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.liveness import Liveness
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.codegen.lowering.collapse import map_dims
@@ -13,7 +14,6 @@ from tracejit.codegen.lowering.row_blocks import MOST_ROWS, in_blocks, numbers_o
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Expr, Kernel
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["PendingCall", "sized"]
 

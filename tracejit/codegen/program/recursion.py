@@ -13,15 +13,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import once
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import python_address
-from tracejit.locks import once
 from tracejit.ops.control.recursion import RecursiveCall
 
 __all__ = [

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse, check_stacks, stack_tokens
 from tracejit.codegen.llvm.lanes import store_element
@@ -30,7 +31,6 @@ from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.places import Word, no_memory
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of

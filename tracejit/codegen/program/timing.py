@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Protocol
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.reduction import Reduction
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.views import copied, strides_of
@@ -16,7 +17,6 @@ from tracejit.codegen.support.routines import array_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.finding import c_address
 from tracejit.link.ufunc_loops import Loop, loop_of
 from tracejit.ops.host.loops import LoopCall, core_names, loop_call

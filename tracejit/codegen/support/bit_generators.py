@@ -10,8 +10,8 @@ import ctypes
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.link.random_functions import bits_of
-from tracejit.locks import once
 
 __all__ = ["pcg64_functions", "pcg64dxsm_functions", "philox_functions"]
 

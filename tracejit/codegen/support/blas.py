@@ -41,6 +41,7 @@ c128: `numpy.linalg` casts single precision to double and back.
 
 from __future__ import annotations
 
+from tracejit.base.locks import once
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.blas_text import HELPERS, helper_text, narrow_product_text
 from tracejit.codegen.support.shared_products import product_text, serial_blas
@@ -48,7 +49,6 @@ from tracejit.link.addresses import Address
 from tracejit.link.blas import Routine, routine, threads_function
 from tracejit.link.digests import digest
 from tracejit.link.shared import Shared, shared
-from tracejit.locks import once
 
 __all__ = [
     "HELPERS",

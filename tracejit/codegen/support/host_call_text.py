@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.llvm.engine import Library
 from tracejit.codegen.support.python_calls import load_python_text
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.addresses import Address
 from tracejit.link.finding import object_address
 from tracejit.link.quiet import quiet_address, quiet_state

@@ -10,7 +10,7 @@ import ctypes
 import random
 from typing import Any
 
-from tracejit.locks import once
+from tracejit.base.locks import once
 
 __all__ = ["PYTHON_API", "TWISTER_TEXTS", "twister_offset"]
 

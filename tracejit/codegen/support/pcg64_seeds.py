@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
-from tracejit.locks import once
 
 __all__ = ["is_known", "seeded"]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.link.random_functions import bits_of
-from tracejit.locks import once
 
 __all__ = [
     "CLASS_FLAGS",

@@ -23,12 +23,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.llvm_builder import LlvmBuilder
 from tracejit.codegen.vector_math.llvm_text import Definition, symbol
 from tracejit.codegen.vector_math.values import Float
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["ARITY", "PARTS", "SHARED", "build", "define", "symbol"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Self, cast
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.builder import Value, Values, VectorBuilder
 from tracejit.codegen.vector_math.formats import F64, Format
 from tracejit.codegen.vector_math.llvm_text import Definition, literal, symbol
 from tracejit.codegen.vector_math.values import Float, Int, Mask
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LlvmBuilder"]
 

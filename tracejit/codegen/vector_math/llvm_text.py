@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from tracejit.lazy_dataclass import dataclass
+from tracejit.base.lazy_dataclass import dataclass
 
 __all__ = ["Definition", "literal", "symbol"]
 

@@ -10,8 +10,8 @@ import itertools
 import math
 from fractions import Fraction
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.formats import F64, FORMATS, Format
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "START",

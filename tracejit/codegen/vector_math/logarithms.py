@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32
 from tracejit.codegen.vector_math.logarithm_tables import START, centres, octave
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int, Mask
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Reduced",

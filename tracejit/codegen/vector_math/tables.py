@@ -7,7 +7,7 @@ was taken from another library.
 
 from __future__ import annotations
 
-from tracejit.lazy_dataclass import dataclass
+from tracejit.base.lazy_dataclass import dataclass
 
 __all__ = ["ERFC_CENTRE", "TABLES", "THIRD", "Tables"]
 

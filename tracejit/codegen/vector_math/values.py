@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.formats import Format
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Emitter", "Float", "Int", "Mask"]
 

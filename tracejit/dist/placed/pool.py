@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import long_lock
+from tracejit.base.placing import HOST
 from tracejit.dist.board import Board
 from tracejit.dist.children import die_with_parent
 from tracejit.dist.placed.runs import LinkMeeting, run_part
@@ -29,10 +31,8 @@ from tracejit.dist.transport.local import LocalLink
 from tracejit.dist.world import VARIABLE
 from tracejit.errors import Bailout
 from tracejit.ir.text.syntax import print_graph
-from tracejit.locks import long_lock
 from tracejit.passes.partition.costs import Costs
 from tracejit.passes.partition.cut import Piece
-from tracejit.placing import HOST
 from tracejit.runtime.compile.graph_call import CompiledGraph
 
 __all__ = ["Workers", "costs", "run_pieces", "workers"]

@@ -7,12 +7,12 @@ import threading
 from typing import Any
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.base.locks import long_lock
 from tracejit.dist.placed.runs import LinkMeeting, run_part
 from tracejit.dist.transport.link import Link, PeerLost
 from tracejit.dist.world import world
 from tracejit.errors import GraphError
 from tracejit.ir.text.syntax import parse_graph
-from tracejit.locks import long_lock
 from tracejit.runtime.compile.graph_call import CompiledGraph
 
 __all__ = ["serve"]

@@ -21,9 +21,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from tracejit.base.locks import long_lock
 from tracejit.dist.transport.link import DistError, Link, PeerLost
 from tracejit.dist.transport.worker import Pending, Worker
-from tracejit.locks import long_lock
 
 __all__ = ["Group", "described", "operand", "sendable"]
 

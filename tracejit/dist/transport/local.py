@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import long_lock
 from tracejit.dist.transport.blocks import HEAD, Block, Lease, Pool
 from tracejit.dist.transport.handshake import answer, greet
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.wire import pack, unpack
-from tracejit.locks import long_lock
 
 __all__ = ["LocalLink"]
 

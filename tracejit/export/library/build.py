@@ -16,6 +16,7 @@ from typing import Any
 
 from tracejit import __version__
 from tracejit.api import jit
+from tracejit.base.spelling import no_such
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.targets import target_of
 from tracejit.export.exported import Exported
@@ -29,7 +30,6 @@ from tracejit.export.library.native_code import NativeCode, native_code
 from tracejit.export.library.prototypes import Description, header
 from tracejit.export.library.signatures import Signature, SignatureError, read_signature
 from tracejit.link.finding import c_address
-from tracejit.spelling import no_such
 
 __all__ = ["build"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.spelling import no_such
 from tracejit.frontend.capture.guards import Equal
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_from_ast, type_sizes
 from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, NpScalarLeaf, ScalarLeaf
 from tracejit.runtime.call.signature import Specialization
-from tracejit.spelling import no_such
 
 __all__ = ["Argument", "Signature", "SignatureError", "read_signature"]
 

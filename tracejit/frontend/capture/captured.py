@@ -9,12 +9,12 @@ from dataclasses import field
 from types import CodeType
 from typing import Any, NamedTuple
 
-from tracejit.deadlines import OverBudget
+from tracejit.base.deadlines import OverBudget
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.guards import Absent, Distinct, Equal, Fields, Guard, Size
 from tracejit.frontend.capture.paths import MISSING, Argument, InClass, Leaf, Path
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Attempt",

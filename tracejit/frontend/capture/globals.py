@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.frontend.rewrite.source import is_library_file, is_library_module
-from tracejit.methods import METHODS
 
 __all__ = ["captured_arrays", "captured_state"]
 

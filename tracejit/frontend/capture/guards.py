@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.frontend.capture.paths import MISSING, InClass, Item, Object, Path, Reference, Writer
 from tracejit.frontend.tracing.pytree import dataclass_fields, reads_plainly, same_object
 from tracejit.ir.types import DTYPES
-from tracejit.methods import METHODS
-from tracejit.own_attributes import COUNT, dict_offset, offset, own_fit, place
+from tracejit.link.cpython.own_attributes import COUNT, dict_offset, offset, own_fit, place
 
 __all__ = [
     "Absent",

@@ -19,9 +19,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.frontend.tracing.packed import PackedForm, columns_of
 from tracejit.link.watch import Watched, watch
-from tracejit.methods import METHODS
 
 __all__ = [
     "MISSING",

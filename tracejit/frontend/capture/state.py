@@ -21,7 +21,7 @@ from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import is_one_key
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Union
-from tracejit.own_attributes import has_own
+from tracejit.link.cpython.own_attributes import has_own
 
 __all__ = ["Change", "OutsideState"]
 

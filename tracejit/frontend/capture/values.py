@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.captured import (
     Captured,
@@ -104,8 +105,7 @@ from tracejit.frontend.tracing.tracer import (
     given_dtype,
     user_line,
 )
-from tracejit.library_names import HASHES, NOTHING, names_of, note_name
-from tracejit.methods import METHODS
+from tracejit.link.library_names import HASHES, NOTHING, names_of, note_name
 
 __all__ = [
     "DESCRIBES",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.control.kinds import same_constant
 from tracejit.frontend.control.loop_carried import merged_of
 from tracejit.frontend.control.unions import is_number
@@ -21,7 +22,6 @@ from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, Type
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Arguments", "Fixed", "Site", "leaves_in"]
 

@@ -12,6 +12,7 @@ from dataclasses import field
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -22,7 +23,6 @@ from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, sizes_read
 from tracejit.ir.types import PYBOOL
-from tracejit.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.capture.paths import class_lookup
@@ -52,7 +53,6 @@ from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.types import PyScalar, dtype_name
-from tracejit.methods import METHODS
 
 __all__ = ["EagerInterpreter"]
 

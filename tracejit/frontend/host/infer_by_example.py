@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.host.functions import may_crash
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -25,7 +26,6 @@ from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
 from tracejit.ir.evaluate import evaluate as evaluate_graph
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.call import call_on
 from tracejit.ops.host.functions import Unsuitable, describe
 

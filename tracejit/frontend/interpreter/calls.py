@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.containers.listed_arrays import takes_arrays
@@ -58,7 +59,6 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
-from tracejit.locks import once
 
 __all__ = ["call", "operations_of", "takes_unions"]
 

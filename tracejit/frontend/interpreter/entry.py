@@ -30,6 +30,8 @@ from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.originals import import_compiler
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Learned, Source, is_number_by_value
 from tracejit.frontend.capture.guards import Equal
@@ -50,8 +52,6 @@ from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Unreachable
 from tracejit.ir.types import PyScalar
-from tracejit.lazy_dataclass import dataclass
-from tracejit.originals import import_compiler
 
 __all__ = ["Store", "TracedResult", "trace_function"]
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
@@ -50,7 +51,6 @@ from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
-from tracejit.methods import METHODS
 
 __all__ = ["ChosenAttribute", "TraceInterpreter"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
 from tracejit.frontend.numpy.items.elements_of_slices import of_whole, proved_place
@@ -39,7 +40,6 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import DTYPES, ArrayType, PyScalar, dtype_of, shape_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["accumulate_item", "get_item", "set_item"]
 

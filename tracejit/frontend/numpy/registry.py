@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tracejit.base.late_table import LateTable, name_of
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, PRELUDE_OF, SUBSCRIPTS_OF
@@ -29,7 +30,6 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
 )
 from tracejit.ir.types import DTYPES, dtype_of, is_held
-from tracejit.late_table import LateTable, name_of
 
 __all__ = [
     "HANDLERS",

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tracejit.base.late_table import LateTable
 from tracejit.frontend.python.index import CALLS_OF
 from tracejit.frontend.tracing.instances import FROM_OUTSIDE
-from tracejit.late_table import LateTable
 
 __all__ = ["CALLS"]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.placing import device, device_name
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import branch
 from tracejit.frontend.control.exceptions import Handlers, errors_of, has_raised, is_raised
@@ -24,7 +25,6 @@ from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.union import Union
-from tracejit.placing import device, device_name
 
 __all__ = ["CONTEXT_CALLS", "CONTEXT_MANAGER", "generator_context", "within"]
 

@@ -55,7 +55,7 @@ from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 from tracejit.frontend.tracing.union import UNBOUND
-from tracejit.own_attributes import has_own
+from tracejit.link.cpython.own_attributes import has_own
 
 __all__ = ["attribute", "delete_attribute", "special", "store_attribute"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.guards import is_single
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
@@ -47,7 +48,6 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar
-from tracejit.methods import METHODS
 
 __all__ = ["binary", "compare", "holds_item", "in_place", "unary"]
 

@@ -8,7 +8,7 @@ from tracejit.frontend.capture.captured import Source
 from tracejit.frontend.capture.paths import MISSING
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.own_attributes import has_own
+from tracejit.link.cpython.own_attributes import has_own
 
 __all__ = ["Growth", "UnreadList", "unread_list"]
 

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.rewrite.constructs import bound_names
 from tracejit.frontend.rewrite.expressions import HOOK_NAME
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.nodes import parts_of
 from tracejit.frontend.rewrite.source import Definition
 from tracejit.frontend.rewrite.statements import Statements
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Blocks"]
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.rewrite.lifted_loops import LiftedLoop, lifted_loops
 from tracejit.frontend.rewrite.nodes import all_nodes
 from tracejit.frontend.rewrite.source import (
@@ -29,7 +30,6 @@ from tracejit.frontend.rewrite.source import (
     plain,
     same_code,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["CALL", "COMPILED", "FUNCTION", "MEASURE", "InParts", "introspects", "in_parts"]
 

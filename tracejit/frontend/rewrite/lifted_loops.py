@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.rewrite.assigned_names import certain_names
 from tracejit.frontend.rewrite.constructs import bound_names, parameters
 from tracejit.frontend.rewrite.live_names import LiveNames, read_later
@@ -28,7 +29,6 @@ from tracejit.frontend.rewrite.source import (
     no_arguments,
     note_definition,
 )
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LiftedLoop", "Loop", "lifted_loops", "own_nodes"]
 

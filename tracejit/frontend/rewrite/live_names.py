@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.rewrite.constructs import (
     COMPREHENSIONS,
     bound_names,
@@ -20,7 +21,6 @@ from tracejit.frontend.rewrite.constructs import (
     stored_names,
 )
 from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["LiveNames", "read_later"]
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import short_lock
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.rewrite.asserting import has_rewritten_asserts, rewritten_code_of
 from tracejit.frontend.rewrite.nodes import all_nodes, parts_of
 from tracejit.frontend.rewrite.quiet import without_warnings
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import short_lock
 
 __all__ = [
     "Definition",

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.items import is_range_or_view
@@ -28,7 +29,6 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
-from tracejit.locks import once
 
 __all__ = [
     "CONTAINERS",

@@ -11,8 +11,8 @@ from collections.abc import Hashable
 from dataclasses import field
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["Fixpoint", "Fixpoints", "Nested"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.tracing.layout import (
     Layout,
     Unknown,
@@ -22,7 +23,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, ViewStep
 from tracejit.ir.dims import Dim, prod, substitute, symbol
 from tracejit.ir.graph import Value, attr_sizes
 from tracejit.ir.types import ArrayType, dtype_of
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Geometry",

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.packed import Arrays, PackedForm, Ragged, Rows, class_of_name
 from tracejit.frontend.tracing.storage import Storage
@@ -23,7 +24,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, 
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "Choice",

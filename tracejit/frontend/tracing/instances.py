@@ -14,8 +14,8 @@ from collections.abc import Callable
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+from tracejit.base.late_table import LateTable
 from tracejit.frontend.rewrite.source import is_library_file, is_library_module
-from tracejit.late_table import LateTable
 
 __all__ = [
     "FROM_OUTSIDE",

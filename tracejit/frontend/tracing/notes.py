@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Where
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["KINDS", "Note"]
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.boxed import boxed
 from tracejit.frontend.tracing.instances import is_placed
@@ -30,9 +31,8 @@ from tracejit.frontend.tracing.packed import (
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, given_dtype, user_line
 from tracejit.ir.types import DTYPES
-from tracejit.methods import METHODS
+from tracejit.link.cpython.own_attributes import has_only, has_own, own_dict
 from tracejit.ops.control.templates import Text, render
-from tracejit.own_attributes import has_only, has_own, own_dict
 
 __all__ = [
     "LEAF",

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.base.deadlines import OverBudget, deadline, require
+from tracejit.base.placing import current_device
 from tracejit.config import trace_variable
-from tracejit.deadlines import OverBudget, deadline, require
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.fixpoints import Fixpoints
@@ -31,7 +32,6 @@ from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Reshape, Slice, Transpose
 from tracejit.ops.control.effects import StartToken
-from tracejit.placing import current_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tracejit.base.late_table import LateTable
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
-from tracejit.late_table import LateTable
 from tracejit.ops.array.axis_orders import k_order
 from tracejit.ops.array.complex_elements import (
     COMPLEX_RULES,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.fft import _pocketfft_umath as fft  # type: ignore[attr-defined]
 from numpy.linalg import _umath_linalg as linalg
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["DECOMPOSITIONS", "TRANSFORMS", "LoopCall", "bound", "core_names", "loop_call"]
 

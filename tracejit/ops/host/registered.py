@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tracejit.base.originals import is_of_library
 from tracejit.ops.host.functions import find_function
-from tracejit.originals import is_of_library
 
 __all__ = ["host_path", "is_registered", "registered"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Underivable
 from tracejit.ir.graph import Value
 from tracejit.ir.op import Op
 from tracejit.ir.terms import Tangent, Term, product
 from tracejit.ir.types import dtype_of
-from tracejit.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor

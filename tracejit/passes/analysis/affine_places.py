@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.axis_groups import groups, row_steps
 from tracejit.ir.dims import Dim, Poly, bounds, prod, substitute, symbol, total
 from tracejit.ir.graph import ConstArray, Node, Value
 from tracejit.ir.polynomials import Monomial, collect, terms_of
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather

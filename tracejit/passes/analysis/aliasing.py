@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import field
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, bounds, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, UpdateSlice

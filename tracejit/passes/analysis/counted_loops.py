@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import UpdateSlice

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.control.regions import Cond, WhileLoop

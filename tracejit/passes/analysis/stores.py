@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, Node
-from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.analysis.effects import has_effect
 
 __all__ = ["Stretch", "stretches"]

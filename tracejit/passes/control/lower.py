@@ -19,12 +19,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dataflow import DataflowGraph, Frame, Section
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value, attr_substitute
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes, type_substitute
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.regions import Cond, WhileLoop
 
 __all__ = ["lower_control_flow"]

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.control.stack import StackPop, StackPush, record_form, record_of
 from tracejit.passes.analysis.regions import constant_node

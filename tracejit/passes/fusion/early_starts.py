@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.host.exchange import EXCHANGED_FOR_GOOD, HostExchange, starts
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.order import updated_by

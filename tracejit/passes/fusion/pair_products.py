@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Transpose

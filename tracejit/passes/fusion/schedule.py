@@ -17,9 +17,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import NpScalar, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.items import ReadItem
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.control.regions import WhileLoop

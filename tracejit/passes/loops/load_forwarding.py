@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.effects import may_bail

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value, attr_substitute
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.items import ReadItem, WriteItem

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import NpScalar, dtype_name
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.items import ReadItem, WriteItem
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, Type
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.contraction import Contract
 
 __all__ = ["Costs", "bytes_of"]

@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes, attr_substitute
 from tracejit.ir.op import OPS
 from tracejit.ir.regions import nested
 from tracejit.ir.types import TOKEN, NpScalar, PyScalar, type_substitute
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.partition.scopes import Names, Part, Scope
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.base.placing import HOST
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.regions import nested
-from tracejit.placing import HOST
 
 __all__ = ["is_placed", "pins_of"]
 

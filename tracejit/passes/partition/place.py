@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.placing import HOST
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.partition.costs import Costs
 from tracejit.passes.partition.pins import pins_of
 from tracejit.passes.partition.units import Step, Unit, Units
-from tracejit.placing import HOST
 
 __all__ = ["Placement", "place", "simulated_seconds"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.placing import HOST
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.regions import nested
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.effects import Check, RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.host.transfer import transferable
-from tracejit.placing import HOST
 
 __all__ = ["Step", "Unit", "Units"]
 

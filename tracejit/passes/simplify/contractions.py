@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.axis_groups import row_steps
 from tracejit.ir.dims import Dim, prod, symbol, total
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.contraction import Contract
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.linalg import MatMul

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 from tracejit.passes.analysis.effects import may_raise

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import symbol, total
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.contraction import Contract, Places
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.linalg import MatMul

@@ -25,11 +25,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, floordiv, mod
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, NpScalar
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice

@@ -12,9 +12,9 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, prod, substitute, symbol, total
 from tracejit.ir.types import ArrayType
-from tracejit.lazy_dataclass import dataclass
 from tracejit.passes.analysis.affine_places import Index, LoopAxes
 from tracejit.passes.simplify.products import Factor, places
 

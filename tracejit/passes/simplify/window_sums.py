@@ -17,11 +17,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.shape import BroadcastTo, Transpose

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.errors import Where
-from tracejit.library_names import class_of
 from tracejit.link.addresses import Address, Recipe, This
 from tracejit.link.constants import is_versioned, recipe_of
 from tracejit.link.digests import code_digest
 from tracejit.link.later import Retold
-from tracejit.methods import METHODS
+from tracejit.link.library_names import class_of
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.finder import (
     Description,

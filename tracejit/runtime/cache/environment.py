@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
+from tracejit.base.locks import once
 from tracejit.errors import PACKAGE
 from tracejit.link.digests import digest
-from tracejit.locks import once
 from tracejit.runtime.cache import files
 from tracejit.runtime.cache.records import FORM
 

@@ -23,8 +23,14 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tracejit.base.private_files import (
+    UNFINISHED,
+    make_private,
+    read_private,
+    remove,
+    write_private,
+)
 from tracejit.link.digests import digest
-from tracejit.private_files import UNFINISHED, make_private, read_private, remove, write_private
 from tracejit.runtime.cache.records import FORM, Schema, is_valid
 from tracejit.runtime.cache.settings import bound
 

@@ -18,7 +18,6 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import Where
-from tracejit.library_names import names_of
 from tracejit.link.addresses import Recipe, resolve
 from tracejit.link.constants import is_versioned
 from tracejit.link.digests import code_digest
@@ -26,6 +25,7 @@ from tracejit.link.finding import Kept
 from tracejit.link.host_sites import host_site
 from tracejit.link.interrupted import place_bytes
 from tracejit.link.later import later
+from tracejit.link.library_names import names_of
 from tracejit.link.watch import watch
 from tracejit.runtime.cache.contents import class_digest
 from tracejit.runtime.cache.paths import contents_digest, follow, names_of_arguments, options_of

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from tracejit.base.logs import log
 from tracejit.config import SettingError
-from tracejit.logs import log
 
 __all__ = ["failures", "never_fails"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tracejit.base.private_files import remove
 from tracejit.link.loader import UNSUPPORTED, supported
-from tracejit.private_files import remove
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.guard import failures
 from tracejit.runtime.cache.recall import Cached, cached, is_off, recall

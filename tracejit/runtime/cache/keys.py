@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.link.constants import recipe_of
 from tracejit.link.digests import code_digest, digest
-from tracejit.methods import METHODS
 
 __all__ = ["Key", "NotCached", "call_kind", "key_of", "told_of"]
 

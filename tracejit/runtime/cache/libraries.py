@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tracejit.base.locks import once
 from tracejit.link.digests import digest
 from tracejit.link.image import Image, LinkError
 from tracejit.link.loader import load
 from tracejit.link.shared import After, Linked, set_keeper
-from tracejit.locks import once
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.describer import Describer, Undescribed
 from tracejit.runtime.cache.finder import Finder

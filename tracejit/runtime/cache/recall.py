@@ -14,11 +14,11 @@ from threading import get_ident
 from typing import Any
 
 from tracejit import config
-from tracejit.library_names import NOTHING, note_name, refresh, reopen
+from tracejit.base.locks import holding, holds_lock, long_lock
+from tracejit.link.cpython.own_attributes import place
 from tracejit.link.image import Image
+from tracejit.link.library_names import NOTHING, note_name, refresh, reopen
 from tracejit.link.loader import Loaded, load, supported
-from tracejit.locks import holding, holds_lock, long_lock
-from tracejit.own_attributes import place
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.examples import example
 from tracejit.runtime.cache.finder import Finder

@@ -15,8 +15,8 @@ from typing import Any
 
 from tracejit.frontend.capture.guards import Equal, Fields, OwnNames, Same
 from tracejit.frontend.capture.paths import MISSING, Cell, Global
+from tracejit.link.cpython.own_attributes import asked_names
 from tracejit.link.digests import digest
-from tracejit.own_attributes import asked_names
 from tracejit.runtime.cache import environment, files
 from tracejit.runtime.cache.describer import Describer, Undescribed
 from tracejit.runtime.cache.finder import Description

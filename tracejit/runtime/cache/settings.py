@@ -14,9 +14,9 @@ import errno
 import os
 from typing import NamedTuple
 
+from tracejit.base.locks import once
+from tracejit.base.private_files import is_private, make_private
 from tracejit.config import SettingError
-from tracejit.locks import once
-from tracejit.private_files import is_private, make_private
 
 __all__ = ["Layers", "bound", "checked_directory", "is_wanted", "layers"]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit import config
-from tracejit.library_names import refresh
-from tracejit.locks import holds_lock
+from tracejit.base.locks import holds_lock
+from tracejit.link.library_names import refresh
 from tracejit.runtime.cache.guard import never_fails
 from tracejit.runtime.cache.records import restored
 from tracejit.runtime.entries.answers import BAIL, MISS

@@ -22,10 +22,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.capture.guards import Guard, Keys, Size
 from tracejit.frontend.capture.paths import Item, Path, Positional, Reread
 from tracejit.ir.dims import Dim, free_symbols
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "AddressLeaf",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.guards import Equal, OfClass
 from tracejit.frontend.tracing.instances import is_own_function, is_own_method, is_placed
@@ -21,7 +22,6 @@ from tracejit.frontend.tracing.packed import JoinedArrays
 from tracejit.frontend.tracing.pytree import Identity
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name, is_held
-from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     Leaf,

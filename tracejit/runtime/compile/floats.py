@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from tracejit.base.locks import short_lock
 from tracejit.frontend.capture.captured import Floats
 from tracejit.ir.graph import Graph, Value
-from tracejit.locks import short_lock
 from tracejit.runtime.cache.recall import cached, floats_seen
 
 __all__ = ["decides", "floats_of"]

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import long_lock
+from tracejit.base.placing import HOST
 from tracejit.errors import Bailout, GraphError, TraceError
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.ir.graph import Graph
-from tracejit.locks import long_lock
 from tracejit.passes.partition.cut import Piece
 from tracejit.passes.partition.pieces import partition
 from tracejit.passes.partition.pins import pins_of
 from tracejit.passes.partition.units import Units
 from tracejit.passes.simplify.inline import inline_calls
-from tracejit.placing import HOST
 from tracejit.runtime.call.entry_spec import EntrySpec
 from tracejit.runtime.compile.results import make_results
 from tracejit.runtime.compile.stages import Traced, spec_of

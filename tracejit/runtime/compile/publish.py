@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
+from tracejit.base.methods import METHODS
 from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.capture.guards import (
     Absent,
@@ -45,7 +46,6 @@ from tracejit.frontend.capture.paths import Leaf as LeafPath
 from tracejit.frontend.capture.values import Capture
 from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, UNREAD, Identity, Static, TreeDef
-from tracejit.methods import METHODS
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (

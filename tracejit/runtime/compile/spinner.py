@@ -8,7 +8,7 @@ import threading
 import time
 from types import TracebackType
 
-from tracejit.shown import TOOLS
+from tracejit.base.shown import TOOLS
 
 __all__ = ["Spinner"]
 

@@ -11,6 +11,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import once_computed
+from tracejit.base.shown import shown
+from tracejit.base.spelling import no_such
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.captured import Learned
@@ -44,8 +48,6 @@ from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.regions import nested
 from tracejit.ir.text.print import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import once_computed
 from tracejit.ops.host.exchange import exchanges
 from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks
@@ -66,8 +68,6 @@ from tracejit.runtime.call.entry_spec import (
     SizeGuard,
 )
 from tracejit.runtime.call.signature import Specialization, specialize_captured
-from tracejit.shown import shown
-from tracejit.spelling import no_such
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program

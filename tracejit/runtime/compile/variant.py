@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.analysis.buffer_plan import copies_word
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.errors import GivenTwice, TraceError, Where
 from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.ir.kernel import Stmt, inner_bodies, place_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
 from tracejit.runtime.call.binding import Form

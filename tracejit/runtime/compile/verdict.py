@@ -11,12 +11,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.frontend.capture.captured import Attempt
 from tracejit.frontend.capture.guards import Equal
 from tracejit.frontend.capture.paths import Positional
 from tracejit.frontend.tracing.pytree import TreeDef
-from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime import native
 from tracejit.runtime.cache.keys import call_kind
 from tracejit.runtime.call.binding import Form, Positions

@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.shown import shown
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 from tracejit.runtime.dataflow.tokens import Position, Ready, Tag, Tokens
-from tracejit.shown import shown
 
 __all__ = ["Firing", "Run", "run_dataflow"]
 

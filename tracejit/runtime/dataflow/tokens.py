@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import Op
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 

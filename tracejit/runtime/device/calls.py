@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import long_lock
 from tracejit.errors import DeviceError
-from tracejit.locks import long_lock
 from tracejit.runtime.device.detect import host_library
 from tracejit.runtime.device.ghosts import ghost, holder_of
 from tracejit.runtime.device.library import Library, Moved

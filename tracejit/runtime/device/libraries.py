@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.driver import CudaDriver, driver
 from tracejit.errors import DeviceError
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = [
     "CupyLibrary",

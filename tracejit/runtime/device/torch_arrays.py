@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.locks import once
+from tracejit.base.locks import once
 from tracejit.runtime.device.libraries import ArrayLibrary, DeviceArray, dense_strides
 
 __all__ = ["TorchLibrary", "numpy_dtypes", "require_like_numpy", "torch_library"]

@@ -11,8 +11,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tracejit.base.locks import once, short_lock
 from tracejit.link.shared import Linked, Shared, shared
-from tracejit.locks import once, short_lock
 from tracejit.runtime.entries.answers import BAIL, MISS
 from tracejit.runtime.entries.jit_type import JitBase, call_offset, has_words, jit_type, word_at
 from tracejit.runtime.entries.profiled import shown

@@ -13,7 +13,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tracejit.methods import BoundMethod
+from tracejit.base.methods import BoundMethod
 
 __all__ = [
     "BAIL_OFFSET",

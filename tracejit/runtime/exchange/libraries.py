@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.locks import once
+from tracejit.base.locks import once
 from tracejit.runtime.device.detect import host_library, is_on_device
 from tracejit.runtime.device.torch_arrays import numpy_dtypes, require_like_numpy
 

@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.codegen.llvm.engine import compile_module
+from tracejit.ir.types import DTYPES
+from tracejit.link.cpython.capi import function_addresses
+from tracejit.link.cpython.reflect import Layout, LayoutError, reflect_layout
 from tracejit.link.shared import Linked
-from tracejit.locks import once
 from tracejit.runtime.call.entry_spec import EntrySpec
 from tracejit.runtime.entries.answers import BAIL, MISS
 from tracejit.runtime.entries.chain import (
@@ -30,12 +33,10 @@ from tracejit.runtime.entries.chain import (
 )
 from tracejit.runtime.entries.jit_type import JitBase, jit_type
 from tracejit.runtime.entries.profiled import is_debugger
-from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import write_entry
 from tracejit.runtime.native.gate import QUIET, ErrorState, compile_gate, reflect_error_state
 from tracejit.runtime.native.plain import Kind, KindTable, kind_of, tables_work
 from tracejit.runtime.native.python_entry import PythonEntry
-from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText
 
@@ -78,7 +79,8 @@ class _Environment(NamedTuple):
 def _environment() -> _Environment | str:
     """The environment, or why native entries do not work in it."""
     try:
-        return _Environment(reflect_layout(), function_addresses(), reflect_error_state())
+        layout = reflect_layout([*DTYPES.values()])
+        return _Environment(layout, function_addresses(), reflect_error_state())
     except LayoutError as error:
         return str(error)
 

@@ -16,6 +16,7 @@ import numpy as np
 from tracejit.codegen.analysis.buffer_plan import copies_word
 from tracejit.frontend.capture.guards import CURSOR, Keys
 from tracejit.ir.dims import Poly
+from tracejit.link.cpython.reflect import Layout
 from tracejit.ops.host.exchange import forget_run
 from tracejit.runtime.call.entry_spec import (
     EntrySpec,
@@ -30,7 +31,6 @@ from tracejit.runtime.entries.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.made import ResultEmitter, Surroundings
 from tracejit.runtime.native.no_alias import RANGES, range_count
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 

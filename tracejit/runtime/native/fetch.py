@@ -13,9 +13,9 @@ from tracejit.frontend.capture.guards import Keys, Size
 from tracejit.frontend.capture.paths import Item, Packed, Path, Reference
 from tracejit.frontend.tracing.packed import Arrays, columns_of
 from tracejit.link.addresses import Address, This
+from tracejit.link.cpython.reflect import Layout
 from tracejit.link.watch import Watched
 from tracejit.runtime.native.packing import Packer
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["Fetcher"]

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.llvm.engine import Library, compile_module
-from tracejit.lazy_dataclass import dataclass
+from tracejit.link.cpython.reflect import Layout, LayoutError
 from tracejit.link.finding import eager_word, names_table, object_address
 from tracejit.link.numpy_errors import (
     default_address,
@@ -33,7 +34,6 @@ from tracejit.link.numpy_errors import (
 from tracejit.runtime.entries.chain import GATE, LAST, PAST, PLAIN
 from tracejit.runtime.entries.jit_type import SHOWN_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.plain import plain_functions
-from tracejit.runtime.native.reflect import Layout, LayoutError
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["QUIET", "ErrorState", "compile_gate", "reflect_error_state"]

@@ -16,6 +16,7 @@ from tracejit.frontend.capture.paths import (
     is_argument,
     runs_program,
 )
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.call.aliasing import are_apart
 from tracejit.runtime.call.entry_spec import (
     AddressLeaf,
@@ -30,7 +31,6 @@ from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRI
 from tracejit.runtime.native.distinct import require_distinct
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["GuardEmitter"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.runtime.native.reflect import Layout
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["fill_list", "list_size"]

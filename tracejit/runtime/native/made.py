@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.tracing.union import UNBOUND
-from tracejit.lazy_dataclass import dataclass
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
@@ -29,7 +30,6 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
 )
 from tracejit.runtime.call.flags import WARN_ON_WRITE, WRITEABLE
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
 __all__ = ["ResultEmitter", "Surroundings"]

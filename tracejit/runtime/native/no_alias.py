@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["RANGES", "NoAliasEmitter", "range_count"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from tracejit.frontend.capture.paths import Packed
 from tracejit.frontend.tracing.packed import Arrays, Ragged, Rows, class_of_name, column_paths
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.call.flags import C_CONTIGUOUS
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["Packer"]

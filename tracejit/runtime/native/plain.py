@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit import config
-from tracejit.library_names import version_offset
-from tracejit.locks import once
+from tracejit.base.locks import once
+from tracejit.link.cpython.dict_versions import version_offset
+from tracejit.link.cpython.reflect import Layout, function_offsets
 from tracejit.runtime.entries.chain import LAST, PLAIN
 from tracejit.runtime.entries.jit_type import KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET
-from tracejit.runtime.native.reflect import Layout, function_offsets
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["Kind", "KindTable", "kind_of", "plain_functions", "tables_work"]

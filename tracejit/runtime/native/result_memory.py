@@ -24,9 +24,9 @@ import numpy as np
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, MOST_KEPT, block_address
 from tracejit.link.addresses import address_of
+from tracejit.link.cpython.reflect import Layout
 from tracejit.link.result_memory import FUNCTIONS, install
 from tracejit.link.shared import After, shared
-from tracejit.runtime.native.reflect import Layout
 
 __all__ = ["array_functions"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracejit.link.cpython.reflect import Layout
 from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutLeaf, OutView
-from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["note_strides", "strides_of_base"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracejit.ir.dims import Atom, Dim, Poly
 from tracejit.link.addresses import address_of
-from tracejit.runtime.native.capi import PROTOTYPES
+from tracejit.link.cpython.capi import PROTOTYPES
 
 __all__ = ["FunctionText", "SizeEmitter"]
 

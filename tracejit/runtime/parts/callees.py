@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.methods import METHODS
 from tracejit.frontend.rewrite.source import is_library_file
-from tracejit.methods import METHODS
 
 __all__ = ["LATER", "CallSite", "asked_callees", "is_own"]
 

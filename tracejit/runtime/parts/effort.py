@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tracejit.deadlines import limited
+from tracejit.base.deadlines import limited
 
 __all__ = ["Allowance", "Effort", "Spent", "compiled_for", "now"]
 

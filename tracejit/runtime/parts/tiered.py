@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
-from tracejit.deadlines import limited
+from tracejit.base.deadlines import limited
 from tracejit.runtime.parts.effort import Spent, compiled_for, now
 from tracejit.runtime.parts.root import Root
 from tracejit.runtime.report.report import Fallback, Part

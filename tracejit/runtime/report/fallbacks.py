@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
+from tracejit.base.logs import log
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
-from tracejit.logs import log
 from tracejit.runtime.report.report import Compile, Fallback, Report
 
 __all__ = ["Fallbacks", "keep_contents", "line_in"]

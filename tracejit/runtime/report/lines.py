@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Where
-from tracejit.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph, Node

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.shown import shown
 from tracejit.errors import CODES, Where, cause
-from tracejit.lazy_dataclass import dataclass
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line
-from tracejit.shown import shown
 
 if TYPE_CHECKING:
     from tracejit.codegen.analysis.memory_use import Buffers

@@ -22,7 +22,7 @@ from tracejit.frontend.tracing.traceable import Traceable
 if TYPE_CHECKING:
     from tracejit.frontend.tracing.trace import Trace
 
-from tracejit.originals import import_compiler
+from tracejit.base.originals import import_compiler
 
 __all__ = ["pull_eagerly", "run_eagerly"]
 

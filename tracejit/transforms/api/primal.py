@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.control.kinds import as_machine, parts_of, rebuild
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
@@ -21,7 +22,6 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.regions import copy_node, nested, on_stacks
 from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
 

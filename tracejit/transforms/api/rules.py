@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from tracejit.lazy_dataclass import dataclass
+from tracejit.base.lazy_dataclass import dataclass
 
 __all__ = ["CustomRules", "may_follow", "within"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of, rebuild
 from tracejit.frontend.control.unions import narrow
@@ -25,7 +26,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.graph import Value
-from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.api.arguments import require_no_tangent
 
 __all__ = ["Variables", "has_union", "variables"]

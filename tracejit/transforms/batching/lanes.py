@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import GraphError, Unbatchable
 from tracejit.ir.batching import may_be_batched, stretched
 from tracejit.ir.derivatives import DerivativeBuilder
@@ -29,7 +30,6 @@ from tracejit.ir.types import (
     type_sizes,
     type_substitute,
 )
-from tracejit.lazy_dataclass import dataclass
 from tracejit.transforms.batching.plan import effect_tokens
 
 __all__ = ["Table", "run_lanes"]

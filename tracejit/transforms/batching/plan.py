@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import field
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.batching import may_be_batched
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.regions import nested
 from tracejit.ir.types import TOKEN, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.calls import Custom, Remat
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackPop, StackPush

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import long_lock
 from tracejit.codegen.program.host.arrays import Staying, byte_strides, reader, scalar_at
 from tracejit.codegen.program.host.functions import make_function, settle, ufunc_of
 from tracejit.codegen.program.host.retelling import retold
@@ -26,11 +28,9 @@ from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node, attr_sizes
 from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.host_sites import HostSite
 from tracejit.link.later import Retold
 from tracejit.link.quiet import quietly
-from tracejit.locks import long_lock
 
 __all__ = ["PATIENCE", "HostCallSite", "slot_count"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.random.own_streams import begin_words
 from tracejit.codegen.program.random.stream_claims import emit_begin, stream_of
@@ -17,7 +18,6 @@ from tracejit.ir.dims import Dim, prod, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.random_functions import random_address
 from tracejit.ops.host.random import DRAW, MODULES, module_stream
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.llvm.engine import host_target
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
@@ -27,7 +28,6 @@ from tracejit.codegen.support.random_functions import (
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address, python_address
 from tracejit.link.random_functions import bits_function

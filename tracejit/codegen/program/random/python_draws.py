@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.random.draw import Distribution, Draw, Parameter
 from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
 from tracejit.ir.graph import Node
 from tracejit.ir.types import dtype_name, dtype_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.link.addresses import address_of
 from tracejit.link.finding import c_address, python_address
 

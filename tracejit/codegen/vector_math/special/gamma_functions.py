@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp
 from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.powers import power
 from tracejit.codegen.vector_math.values import Float, Int, Mask
-from tracejit.lazy_dataclass import dataclass
 
 __all__ = ["gamma", "gammaln", "psi"]
 

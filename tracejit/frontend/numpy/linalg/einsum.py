@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.locks import once
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.linalg.products import diagonal_view, from_zero, matrix_product
@@ -18,7 +19,6 @@ from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
-from tracejit.locks import once
 from tracejit.ops.array.axis_orders import iterator_order
 
 __all__: list[str] = []

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Underivable
 from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor, NoTangent
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
-from tracejit.lazy_dataclass import dataclass
 from tracejit.ops.control.templates import make_object
 from tracejit.ops.host.functions import find_function, leaves_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit import own_attributes
-from tracejit.own_attributes import has_only, has_own
+from tracejit.link.cpython import own_attributes
+from tracejit.link.cpython.own_attributes import has_only, has_own
 
 
 @dataclass

@@ -16,7 +16,7 @@ import ctypes
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tracejit.locks import once, short_lock
+from tracejit.base.locks import once, short_lock
 
 __all__ = [
     "COUNT",

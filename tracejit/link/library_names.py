@@ -13,7 +13,8 @@ import warnings
 from array import array
 from typing import Any
 
-from tracejit.locks import once, short_lock
+from tracejit.base.locks import short_lock
+from tracejit.link.cpython.dict_versions import version_offset
 
 __all__ = [
     "CAPACITY",
@@ -25,7 +26,6 @@ __all__ = [
     "note_name",
     "refresh",
     "reopen",
-    "version_offset",
 ]
 
 #: How many dicts have a place; names of others are checked one by one.
@@ -42,31 +42,6 @@ _CLASSES: dict[int, type] = {}
 HASHES = {"hashes": object()}
 #: What is noted of a name under which a dict holds nothing.
 NOTHING = object()
-
-
-@once
-def version_offset() -> int | None:
-    """Where a dict keeps its version; None where that cannot be told."""
-    found = [at for at in (16, 24, 32) if all(_is_version(at, kind) for kind in range(3))]
-    return found[0] if len(found) == 1 else None
-
-
-def _is_version(at: int, kind: int) -> bool:
-    d = {"a": 1, "b": 2}
-    word = ctypes.c_uint64.from_address(id(d) + at)
-    seen = []
-    for k in range(4):
-        seen.append(word.value)
-        if d["a"] and word.value != seen[-1]:
-            return False
-        if kind == 0:
-            d["a"] = k + 2
-        elif kind == 1:
-            d[f"c{k}"] = 1
-        else:
-            d.pop("b", None)
-            d["b"] = k
-    return len({*seen}) == 4
 
 
 def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:

@@ -13,15 +13,14 @@ import gc
 import platform
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tracejit.ir.types import DTYPES
-from tracejit.lazy_dataclass import dataclass
-from tracejit.locks import once
-from tracejit.own_attributes import is_pointer
+from tracejit.base.lazy_dataclass import dataclass
+from tracejit.base.locks import once
+from tracejit.link.cpython.own_attributes import is_pointer
 
 __all__ = ["Layout", "LayoutError", "function_offsets", "reflect_layout"]
 
@@ -165,7 +164,7 @@ def _int32(what: str, first: Any, read: Callable[[Any], int]) -> int:
     return places[0]
 
 
-def _dtype_fields() -> dict[str, int]:
+def _dtype_fields(dtypes: Sequence[np.dtype[Any]]) -> dict[str, int]:
     size = np.dtype.__basicsize__
     swapped = np.dtype(np.float64).newbyteorder(">")
     header = object.__basicsize__
@@ -194,7 +193,7 @@ def _dtype_fields() -> dict[str, int]:
     for what, places in (("byte order", order), ("type number", numbers), ("metadata", mappings)):
         if len(places) != 1:
             raise LayoutError(f"the {what} of a dtype is not at one known place: {places}")
-    empty = {_word(d, mappings[0]) for d in DTYPES.values()}
+    empty = {_word(d, mappings[0]) for d in dtypes}
     if not empty <= {0, id(None)} or len(empty) != 1:
         raise LayoutError("plain dtypes have metadata")
     return {
@@ -208,10 +207,10 @@ def _mapping_of(proxy: Any) -> int:
     return _word(proxy, object.__basicsize__)
 
 
-def _scalar_offset() -> int:
-    """Where a NumPy scalar of each supported dtype keeps its value: one offset for all."""
+def _scalar_offset(dtypes: Sequence[np.dtype[Any]]) -> int:
+    """Where a NumPy scalar of each of these dtypes keeps its value: one offset for all."""
     places = set()
-    for dtype in DTYPES.values():
+    for dtype in dtypes:
         if dtype.kind == "b":
             header = object.__basicsize__
             if [_memory(x, header + 1)[header] for x in (np.True_, np.False_)] != [1, 0]:
@@ -414,8 +413,8 @@ def _check(layout: Layout) -> None:
             raise LayoutError(f"an array reads {found} instead of {expected}")
 
 
-def reflect_layout() -> Layout:
-    """The layout of this interpreter's and this NumPy's objects.
+def reflect_layout(dtypes: Sequence[np.dtype[Any]]) -> Layout:
+    """The layout of this interpreter's and this NumPy's objects, of scalars of these dtypes too.
 
     Raises LayoutError on a free-threaded build, an unsupported machine, or any surprise.
     """
@@ -424,7 +423,7 @@ def reflect_layout() -> Layout:
     layout = Layout(
         type=header - _WORD,
         **_array_fields(),
-        **_dtype_fields(),
+        **_dtype_fields(dtypes),
         float_value=_offset("a float's value", 1.2345e67, struct.pack("=d", 1.2345e67)),
         complex_value=_offset(
             "a complex's value", complex(1.2345e67, -7.5), struct.pack("=dd", 1.2345e67, -7.5)
@@ -432,7 +431,7 @@ def reflect_layout() -> Layout:
         **_tuple_fields(),
         list_items=_list_offset(),
         cell_contents=_cell_offset(),
-        scalar_value=_scalar_offset(),
+        scalar_value=_scalar_offset(dtypes),
         **_function_fields(),
         **_class_fields(),
         class_version=_version_field(),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.link.cpython.reflect import LayoutError
 from tracejit.link.finding import numpy_address, numpy_table, python_address
-from tracejit.runtime.native.reflect import LayoutError
 
 __all__ = ["PROTOTYPES", "function_addresses"]
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 import tracejit
-from tracejit.lazy_dataclass import _Later, dataclass
+from tracejit.base.lazy_dataclass import _Later, dataclass
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def test_objects_that_no_constructor_made() -> None:
         "import pickle, sys; x, y = pickle.loads(sys.stdin.buffer.read()); "
         "assert x == y and x is not y and hash(x) == hash(y), x"
     )
-    from tests import test_lazy_dataclass as here  # As the other process imports it.
+    from tests.base import test_lazy_dataclass as here  # As the other process imports it.
 
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.link.cpython`: the layout of objects."""

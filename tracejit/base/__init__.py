@@ -1,0 +1,1 @@
+"""The ground: locks, late tables and names that everything else rests on, and no compiler."""
