@@ -8,7 +8,6 @@
 compiled and why, and what was not.
 """
 
-import importlib
 import sys
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
@@ -29,9 +28,10 @@ from tracejit.api import (
     vjp,
     vmap,
 )
+from tracejit.base.late import TOOLS as _TOOLS
+from tracejit.base.late import imported as _imported
 from tracejit.base.originals import hold as _hold
 from tracejit.base.placing import device
-from tracejit.base.shown import TOOLS as _TOOLS
 from tracejit.config import eager
 from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
@@ -77,25 +77,30 @@ _hold()
 
 
 def _tool(module: str, name: str) -> _Callable[..., _Any]:
-    return lambda *args: getattr(importlib.import_module(f"tracejit.{module}"), name)(*args)
+    return lambda *args: getattr(_imported(f"tracejit.{module}"), name)(*args)
 
 
 _TOOLS.update(
     all_reasons=_tool("inspect.reasons", "all_reasons"),
+    compiled_gate=_tool("runtime.native", "compiled_gate"),
+    costs_of_devices=_tool("dist.placed.pool", "costs"),
     display=_tool("monitor.displays", "display_for"),
     html=_tool("notebook.html", "html_of"),
+    import_ops=lambda: _imported("tracejit.ops"),
+    print_graph=_tool("ir.text.syntax", "print_graph"),
     profile=_tool("profiler", "profile_call"),
+    run_pieces=_tool("dist.placed.pool", "run_pieces"),
     view=_tool("view.page", "view"),
 )
 
 
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
-        return importlib.import_module(f"tracejit.{name}")
+        return _imported(f"tracejit.{name}")
     if name == "profile":
-        return importlib.import_module("tracejit.profiler").profile
+        return _imported("tracejit.profiler").profile
     if name == "load_ipython_extension":  # what `%load_ext tracejit` looks for
-        return importlib.import_module("tracejit.notebook").load
+        return _imported("tracejit.notebook").load
     # Python's own traceback says what was meant.
     text = f"module 'tracejit' has no attribute {name!r}"
     raise AttributeError(text, name=name, obj=sys.modules[__name__])

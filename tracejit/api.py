@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from tracejit import config
+from tracejit.base.late import imported
 from tracejit.base.placing import device_name
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     and batches too. A call from plain Python runs the function operation by operation. Raises
     TypeError as `jvp`.
     """
-    found = importlib.import_module("tracejit.transforms.api.products")
+    found = imported("tracejit.transforms.api.products")
     return found.Vjp(function, has_aux)(*primals)
 
 

@@ -7,9 +7,10 @@ that has such a name by chance only costs an import.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeVar
+
+from tracejit.base.late import imported
 
 __all__ = ["LateTable", "name_of"]
 
@@ -60,7 +61,7 @@ class LateTable(dict[_K, _V]):
 
     def _import(self, name: str) -> None:
         for module, table in self._later.get(name, ()):
-            found = import_module(module)
+            found = imported(module)
             if table:
                 for key, value in getattr(found, table).items():
                     self.setdefault(key, value)

@@ -4,7 +4,6 @@ instance: the compiler, whose parts are imported when they are needed, means tho
 
 from __future__ import annotations
 
-import importlib
 import os
 import pkgutil
 import sys
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
+
+from tracejit.base.late import imported
 
 __all__ = ["hold", "import_compiler", "is_of_library", "originals"]
 
@@ -77,10 +78,10 @@ def import_compiler() -> None:
         return
     with originals():
         for name in _PACKAGES:
-            package = importlib.import_module(f"tracejit.{name}")
+            package = imported(f"tracejit.{name}")
             for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 if not found.name.startswith(_APART):
-                    importlib.import_module(found.name)
+                    imported(found.name)
     _whole.append(True)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tracejit import __version__
+from tracejit.base.late import imported
 from tracejit.cli import commands
 from tracejit.cli.errors import Failure, Usage, unknown
 
@@ -100,7 +101,7 @@ def names() -> list[str]:
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"{commands.__name__}.{name}")
+    return imported(f"{commands.__name__}.{name}")
 
 
 def _summary(name: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from tracejit.base.late import imported
 
 __all__ = ["Peer", "jax_peer", "numba_peer"]
 
@@ -20,7 +21,7 @@ def numba_peer(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """`numba.njit` of the function, and of those of its module that it calls. Raises ImportError,
     TypeError.
     """
-    numba = importlib.import_module("numba")
+    numba = imported("numba")
     _require_function(function)
     names = dict(function.__globals__)
     for name in _called(function, names):
@@ -33,7 +34,7 @@ def jax_peer(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pe
     array or float is static. Raises ImportError, TypeError.
     """
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    jax = importlib.import_module("jax")
+    jax = imported("jax")
     jax.config.update("jax_enable_x64", True)
     _require_function(function)
     names = {

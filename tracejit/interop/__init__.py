@@ -9,12 +9,15 @@ from __future__ import annotations
 import importlib.util
 from types import ModuleType
 
+from tracejit.base.late import imported
+
 _MODULES = ("jax", "scipy", "sklearn", "torch")
 
 
 def __getattr__(name: str) -> ModuleType:
     if name in _MODULES:
-        return importlib.import_module(f"tracejit.interop.{name}")
+        module: ModuleType = imported(f"tracejit.interop.{name}")
+        return module
     raise AttributeError(f"module 'tracejit.interop' has no attribute {name!r}")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from tracejit.base.late import imported
 
 __all__ = ["needed"]
 
@@ -11,7 +12,7 @@ __all__ = ["needed"]
 def needed(name: str, what: str, install: str = "") -> Any:
     """A module. Raises ImportError that says what to install."""
     try:
-        return import_module(name)
+        return imported(name)
     except ModuleNotFoundError as e:
         if e.name is None or e.name.partition(".")[0] != name.partition(".")[0]:
             raise

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.base.deadlines import require
+from tracejit.base.late import TOOLS, shown
 from tracejit.base.lazy_dataclass import dataclass
-from tracejit.base.shown import shown
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
 from tracejit.ir.op import Op
@@ -155,7 +154,7 @@ class Graph:
     size_outputs: tuple[Dim, ...] = ()
 
     def __str__(self) -> str:
-        text: str = importlib.import_module("tracejit.ir.text.syntax").print_graph(self)
+        text: str = TOOLS["print_graph"](self)
         return text
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

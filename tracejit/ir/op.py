@@ -8,10 +8,10 @@ whose defaults promise nothing. Instances carry no state; the registry is filled
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from tracejit.base.late import TOOLS
 from tracejit.base.late_table import LateTable
 from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
@@ -41,7 +41,7 @@ _TOLD: list[Callable[[Op], None]] = []
 def _registered(name: str) -> Op:
     """The op of a name, whose class need not have been imported."""
     if name not in OPS:
-        importlib.import_module("tracejit.ops")
+        TOOLS["import_ops"]()
     return OPS[name]
 
 

@@ -7,10 +7,11 @@ process (a `Recipe`), or as something of this process, which only its user can d
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, overload
+
+from tracejit.base.late import imported
 
 __all__ = [
     "Address",
@@ -87,7 +88,7 @@ def resolve(recipe: Recipe) -> tuple[int, Any]:
     Raises LookupError where there is none.
     """
     module, function, arguments = recipe
-    found = getattr(importlib.import_module(module), function)(*arguments)
+    found = getattr(imported(module), function)(*arguments)
     if isinstance(found, int) and found:
         return found, None
     address = getattr(found, "address", None)

@@ -7,10 +7,10 @@ SciPy's pointers stand in where NumPy's library exports nothing.
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.link.addresses import Address, Recipe, described
 from tracejit.link.finding import pointer_in
@@ -71,7 +71,7 @@ _THREADS = (
 def _numpy_libraries() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     """NumPy's two extensions: looking a name up in them also searches what they are linked to."""
     modules = ("numpy._core._multiarray_umath", "numpy.linalg._umath_linalg")
-    multiarray, linalg = (ctypes.CDLL(importlib.import_module(name).__file__) for name in modules)
+    multiarray, linalg = (ctypes.CDLL(imported(name).__file__) for name in modules)
     return multiarray, linalg
 
 
@@ -115,7 +115,7 @@ def _of_scipy(name: str) -> Routine | None:
         return None
     which = "cython_lapack" if name[1:] in LAPACK else "cython_blas"
     try:
-        capsules: Mapping[str, Any] = importlib.import_module(f"scipy.linalg.{which}").__pyx_capi__
+        capsules: Mapping[str, Any] = imported(f"scipy.linalg.{which}").__pyx_capi__
     except ImportError:
         return None
     capsule = capsules.get(name)

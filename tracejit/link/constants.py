@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import types
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.link.addresses import Recipe
 from tracejit.link.digests import code_digest, digest
 from tracejit.link.finding import Kept, kept_object
@@ -73,7 +73,7 @@ def number(description: str, memory: bytes) -> Kept:
 
 def _found(recipe: tuple[Any, ...]) -> Any:
     module, function, arguments = recipe
-    return getattr(importlib.import_module(module), function)(*arguments).what
+    return getattr(imported(module), function)(*arguments).what
 
 
 def recipe_of(obj: Any) -> Recipe | None:

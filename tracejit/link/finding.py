@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import platform
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit import config
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.link import library_names
 from tracejit.link.addresses import Address, Recipe, described
@@ -85,7 +85,7 @@ def _mathematics() -> ctypes.CDLL:
             return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
-    name = importlib.import_module("ctypes.util").find_library("m")
+    name = imported("ctypes.util").find_library("m")
     return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
 
 
@@ -103,7 +103,7 @@ def pointer_in(capsule: Any) -> int:
 @once
 def numpy_table() -> Callable[[int], int] | None:
     """What is in each slot of the table of NumPy's C API; None where it is not that of ABI 2."""
-    table = pointer_in(importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API)
+    table = pointer_in(imported("numpy._core._multiarray_umath")._ARRAY_API)
     word = ctypes.sizeof(ctypes.c_size_t)
 
     def slot(index: int) -> int:
@@ -125,7 +125,7 @@ def numpy_address(slot: int) -> int:
 
 def kept_object(module: str, *path: str) -> Kept:
     """An object by its module and the names that lead to it."""
-    found: Any = importlib.import_module(module)
+    found: Any = imported(module)
     for name in path:
         found = getattr(found, name)
     return Kept(id(found), found)

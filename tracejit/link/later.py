@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, TypeAlias
 
+from tracejit.base.late import imported
 from tracejit.link.finding import Kept
 
 __all__ = ["Later", "Retold", "later"]
@@ -28,7 +28,7 @@ class Later:
         function = self._function
         if function is None:
             module, name, arguments, files = self._retold
-            found = getattr(importlib.import_module(module), name)
+            found = getattr(imported(module), name)
             # Threads may each make one: any of them will do.
             function = self._function = found if arguments is None else found(*arguments, files)
         return function(*args)

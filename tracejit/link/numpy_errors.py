@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from contextvars import Context, ContextVar
 from typing import Any
 
+from tracejit.base.late import imported
 from tracejit.link.addresses import Address, Recipe
 from tracejit.link.finding import Kept
 
@@ -15,7 +15,7 @@ __all__ = ["default_address", "default_state", "name_address", "name_of_state", 
 
 def state_variable() -> ContextVar[Any] | None:
     """The context variable that holds the present state; None where NumPy has none."""
-    found = getattr(importlib.import_module("numpy._core.umath"), "_extobj_contextvar", None)
+    found = getattr(imported("numpy._core.umath"), "_extobj_contextvar", None)
     return found if isinstance(found, ContextVar) else None
 
 

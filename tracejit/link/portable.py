@@ -6,12 +6,12 @@ whoever reads the bytes.
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tracejit.base.late import imported
 from tracejit.errors import Where
 
 __all__ = ["Meant", "Portable", "loaded", "method", "portable"]
@@ -60,7 +60,7 @@ def method(
     files: Sequence[str],
 ) -> Callable[..., Any]:
     """A method of an object of a class, made of the arguments that the bytes hold."""
-    made = getattr(importlib.import_module(module), cls)(*loaded(data, files, objects))
+    made = getattr(imported(module), cls)(*loaded(data, files, objects))
     found: Callable[..., Any] = getattr(made, name)
     return found
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.link.addresses import Address, Recipe
 from tracejit.link.finding import Kept
 
@@ -17,7 +17,7 @@ __all__ = ["quiet_address", "quiet_object", "quiet_state", "quietly"]
 
 def _state() -> tuple[ContextVar[Any], Any] | None:
     """Where NumPy keeps how it handles errors, and what it keeps where all are ignored."""
-    variable = getattr(importlib.import_module("numpy._core.umath"), "_extobj_contextvar", None)
+    variable = getattr(imported("numpy._core.umath"), "_extobj_contextvar", None)
     if not isinstance(variable, ContextVar):
         return None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.link.addresses import described
 from tracejit.link.finding import pointer_in
@@ -21,7 +21,7 @@ _BITS_WORDS = 5
 
 @once
 def _library() -> Any:
-    return ctypes.CDLL(importlib.import_module("numpy.random._generator").__file__)
+    return ctypes.CDLL(imported("numpy.random._generator").__file__)
 
 
 @described

@@ -7,10 +7,10 @@ memory and threads.
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tracejit.base.late import imported
 from tracejit.base.locks import in_child, short_lock
 from tracejit.link.addresses import Address, Recipe
 
@@ -35,7 +35,7 @@ class After(NamedTuple):
     arguments: tuple[Any, ...] = ()
 
     def __call__(self, library: Shared) -> None:
-        getattr(importlib.import_module(self.module), self.function)(library, *self.arguments)
+        getattr(imported(self.module), self.function)(library, *self.arguments)
 
 
 class Keeper(Protocol):

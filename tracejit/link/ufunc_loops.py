@@ -9,12 +9,12 @@ the core axes of each. A ufunc whose object lies otherwise than is known here gi
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 from typing import NamedTuple
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.link.addresses import Address, Recipe
 
 __all__ = ["UFUNC_MODULES", "Loop", "loop_of"]
@@ -58,7 +58,7 @@ def loop_of(ufunc: np.ufunc, types: str) -> Loop | None:
 
 def word_of_loop(module: str, name: str, types: str, number: int) -> int | None:
     """The address of a loop (number 0) of a module's ufunc, or of what it is given (1)."""
-    loop = loop_of(getattr(importlib.import_module(module), name), types)
+    loop = loop_of(getattr(imported(module), name), types)
     return None if loop is None else loop[number]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from typing import Any, Protocol
+
+from tracejit.base.late import imported
 
 __all__ = ["Display", "display_for", "in_notebook"]
 
@@ -79,7 +80,7 @@ class Notebook:
 
     def show(self, lines: list[str]) -> None:
         """Update the display, or make it."""
-        display = importlib.import_module("IPython.display").display
+        display = imported("IPython.display").display
         shown = {"text/plain": "\n".join([*self._kept, *lines])}
         if self._handle is None:
             self._handle = display(shown, raw=True, display_id=True)

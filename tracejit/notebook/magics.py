@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import os
 import shlex
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tracejit.api import jit, value_and_grad
+from tracejit.base.late import imported
 from tracejit.errors import DeviceError, FallbackError, TraceError
 from tracejit.notebook.html import html_of, text_html
 from tracejit.runtime.compile.dump import CODE_FILES, graph_files
@@ -34,16 +34,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _usage_error(message: str) -> Exception:
-    error: Exception = importlib.import_module("IPython.core.error").UsageError(message)
+    error: Exception = imported("IPython.core.error").UsageError(message)
     return error
 
 
 def _shell() -> Any:
-    return importlib.import_module("IPython").get_ipython()
+    return imported("IPython").get_ipython()
 
 
 def _display(text: str, html: str) -> None:
-    display = importlib.import_module("IPython.display").display
+    display = imported("IPython.display").display
     display({"text/plain": text, "text/html": html}, raw=True)
 
 

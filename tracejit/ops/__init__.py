@@ -3,10 +3,10 @@
 The module of an op is imported when the op is looked up, by the table in `index.py`.
 """
 
-import importlib
 import pkgutil
 from collections.abc import Iterable
 
+from tracejit.base.late import imported
 from tracejit.ir.op import OPS
 from tracejit.ops.index import OPS_OF
 
@@ -15,7 +15,7 @@ def _import_all(path: Iterable[str] = __path__, prefix: str = f"{__name__}.") ->
     for found in pkgutil.iter_modules(path, prefix):
         if found.name == f"{__name__}.host.derivatives":
             continue  # Rules, no ops: the first derivative of a host call asks for them.
-        module = importlib.import_module(found.name)
+        module = imported(found.name)
         if found.ispkg:
             _import_all(module.__path__, f"{found.name}.")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
+from tracejit.base.late import imported
 from tracejit.ir.graph import Graph, Node
 
 __all__ = ["LatePass", "late"]
@@ -24,7 +24,7 @@ class LatePass:
     @property
     def function(self) -> Callable[[Graph], Graph]:
         """The pass itself."""
-        found: Callable[[Graph], Graph] = getattr(import_module(self._module), self.__name__)
+        found: Callable[[Graph], Graph] = getattr(imported(self._module), self.__name__)
         return found
 
     def is_for(self, graph: Graph) -> bool:

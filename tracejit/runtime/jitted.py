@@ -8,7 +8,6 @@ function is made when it is first asked for.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -16,10 +15,10 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit import config
+from tracejit.base.late import TOOLS, imported, shown
 from tracejit.base.locks import once, short_lock
 from tracejit.base.methods import BoundMethod
 from tracejit.base.originals import hold, import_compiler
-from tracejit.base.shown import TOOLS, shown
 from tracejit.runtime.entries.answers import MISS
 from tracejit.runtime.entries.jit_type import JitBase, jit_type, name_of
 from tracejit.runtime.options import Options
@@ -54,7 +53,7 @@ class Transform(NamedTuple):
 
     def made(self) -> Any:
         """The object."""
-        module = importlib.import_module(f"tracejit.transforms.api.{self.module}")
+        module = imported(f"tracejit.transforms.api.{self.module}")
         return getattr(module, self.cls)(*self.arguments)
 
 

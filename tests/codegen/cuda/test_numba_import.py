@@ -57,7 +57,7 @@ def test_names_are_lent_for_the_import(
 
     lent = {"lost_name": np.vstack, "vstack": np.hstack}
     monkeypatch.setattr(numba_import, "_REMOVED_FROM_NUMPY", lent)
-    monkeypatch.setattr(numba_import, "import_module", importing)
+    monkeypatch.setattr(numba_import, "imported", importing)
     importing_anew = numba_import.import_numba.__wrapped__  # type: ignore[attr-defined]
     if error is None:
         assert importing_anew() == "numba.cuda"

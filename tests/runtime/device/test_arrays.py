@@ -455,7 +455,7 @@ def test_numba_arrays(library: FakeLibrary, monkeypatch: pytest.MonkeyPatch) -> 
         gpus={0: Device()},
         from_cuda_array_interface=lambda described, owner, sync: (described, owner, sync),
     )
-    monkeypatch.setattr(libraries, "import_module", lambda name: module)
+    monkeypatch.setattr(libraries, "imported", lambda name: module)
     base = type("DeviceNDArrayBase", (Exported,), {"__module__": "numba.cuda.cudadrv.devicearray"})
     cls = type("DeviceNDArray", (base,), {})
     x = cls(owned(2, 3, 4), library, stream=6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import platform
 import sys
@@ -14,6 +13,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.api import jit
+from tracejit.base.late import imported
 from tracejit.base.spelling import no_such
 from tracejit.cli.errors import Failure
 from tracejit.cli.output import add_json, print_json
@@ -35,10 +35,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print versions, machine, libraries and settings; exit 1 where a small compile fails."""
     sections: list[tuple[str, Callable[[], str]]] = [
-        ("tracejit", lambda: importlib.import_module("tracejit").__version__),
+        ("tracejit", lambda: imported("tracejit").__version__),
         ("Python", lambda: f"{platform.python_version()} ({sys.executable})"),
         ("NumPy", lambda: np.__version__),
-        ("SciPy", lambda: importlib.import_module("scipy").__version__),
+        ("SciPy", lambda: imported("scipy").__version__),
         ("llvmlite", _llvm),
         ("machine", _machine),
         ("vectors", _vectors),
@@ -108,8 +108,8 @@ def _setting(name: str) -> str:
 
 
 def _llvm() -> str:
-    version = importlib.import_module("llvmlite.binding").llvm_version_info
-    return f"{importlib.import_module('llvmlite').__version__} (LLVM {'.'.join(map(str, version))})"
+    version = imported("llvmlite.binding").llvm_version_info
+    return f"{imported('llvmlite').__version__} (LLVM {'.'.join(map(str, version))})"
 
 
 def _machine() -> str:

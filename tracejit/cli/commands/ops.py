@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.base.late import imported
 from tracejit.cli.errors import unknown
 from tracejit.cli.functions import fate, host_functions
 from tracejit.cli.output import add_json, print_json
@@ -68,7 +68,7 @@ def _function(name: str) -> Any:
     """The function of NumPy or SciPy of a name such as np.partition or partition. Raises Usage."""
     path = name.split(".")
     if path[0] in ("np", "numpy", "scipy"):
-        found: Any = importlib.import_module("numpy" if path[0] == "np" else path[0])
+        found: Any = imported("numpy" if path[0] == "np" else path[0])
         path = path[1:]
     else:
         found = np

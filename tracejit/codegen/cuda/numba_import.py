@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 
 __all__ = ["import_numba"]
@@ -30,8 +30,8 @@ def import_numba() -> Any:
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"numba\.cuda\b")
         namespace.update(lent)
         try:
-            import_module(_IMPLEMENTATIONS)
-            return import_module("numba.cuda")
+            imported(_IMPLEMENTATIONS)
+            return imported("numba.cuda")
         finally:
             for name, function in lent.items():
                 if namespace.get(name) is function:

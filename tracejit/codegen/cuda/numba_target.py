@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.codegen.cuda.atomics import ATOMICS
 from tracejit.codegen.cuda.conditions import CONDITIONS
@@ -50,12 +50,12 @@ class _Numba:
 
     def __init__(self) -> None:
         self.cuda = import_numba()
-        self.types = types = import_module("numba.cuda.types")
-        self.cgutils = import_module("numba.cuda.cgutils")
-        self.compiler = import_module("numba.cuda.compiler")
-        self.ir = import_module("llvmlite.ir")
-        self._intrinsic = import_module("numba.cuda.extending").intrinsic
-        self._signature = import_module("numba.cuda.typing").signature
+        self.types = types = imported("numba.cuda.types")
+        self.cgutils = imported("numba.cuda.cgutils")
+        self.compiler = imported("numba.cuda.compiler")
+        self.ir = imported("llvmlite.ir")
+        self._intrinsic = imported("numba.cuda.extending").intrinsic
+        self._signature = imported("numba.cuda.typing").signature
         self.type_of = {dtype: getattr(types, name) for name, dtype in TYPES.items()}
         self.type_of["b1"] = types.boolean
         self.dtype_of = {kind: dtype for dtype, kind in self.type_of.items()}

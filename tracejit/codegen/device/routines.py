@@ -11,12 +11,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import Any, TypeAlias
 
 from numpy import broadcast_shapes, ndindex
 from numpy.linalg import LinAlgError
 
+from tracejit.base.late import imported
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
 from tracejit.codegen.device.results import place
@@ -52,7 +52,7 @@ def _triangular(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[An
 
 
 def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    linalg = import_module("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
+    linalg = imported("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
     (a,) = x
     packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
     if not a.size:

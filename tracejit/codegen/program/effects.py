@@ -14,7 +14,7 @@ import itertools
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +45,6 @@ _IDS = itertools.count(1)
 class _Site:
     """One `print_text` or `raise_error` of a program, with the operands that it reads."""
 
-    #: What `host/retelling.py` calls it.
-    kind: ClassVar[str] = ""
-
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
         self.node, self.strides = node, strides
         self.operands = node.inputs[1 : len(strides) + 1]
@@ -63,7 +60,7 @@ class _Site:
 
     def retold(self, method: str) -> Retold | None:
         """How another process finds a method of such a site; None where it cannot."""
-        return retold(self.kind, method, self.node, self.strides)
+        return retold(type(self), method, self.node, self.strides)
 
     def read(self, slots: int) -> list[Any]:
         """The operands; arrays are views of the program's memory."""
@@ -76,8 +73,6 @@ class _Site:
 
 class Print(_Site):
     """A `print_text`."""
-
-    kind: ClassVar[str] = "print"
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
         super().__init__(node, strides)
@@ -102,8 +97,6 @@ class Print(_Site):
 
 class Raise(_Site):
     """A `raise_error`."""
-
-    kind: ClassVar[str] = "raise"
 
     def call(self, slots: int, *_: int) -> int:
         """Leave the exception pending."""

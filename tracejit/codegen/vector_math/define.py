@@ -20,9 +20,9 @@ attribute that changes which vectors are legal (`min-legal-vector-width` below t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
+from tracejit.base.late import imported
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
@@ -56,7 +56,7 @@ def _over_doubles(body: str) -> _Function:
 def _written_by(place: str) -> Body:
     """The function of a name such as `special.bessel.j0`."""
     module, _, name = place.rpartition(".")
-    body: Body = getattr(import_module(f"{__package__}.{module}"), name)
+    body: Body = getattr(imported(f"{__package__}.{module}"), name)
     return body
 
 

@@ -6,13 +6,13 @@ Needs the package ray: `pip install 'tracejit[ray]'`. Ray moves the messages, by
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.dist.transport.link import DistError, PeerLost
 from tracejit.dist.transport.wire import pack, unpack
 
@@ -25,7 +25,7 @@ BOX = "tracejit mailboxes"
 def import_ray() -> Any:
     """The package. Raises DistError where it is not installed."""
     try:
-        return importlib.import_module("ray")
+        return imported("ray")
     except ImportError as e:
         raise DistError(f"Ray is not there: {e}; pip install 'tracejit[ray]'") from None
 

@@ -11,12 +11,12 @@ import enum
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.methods import METHODS
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
@@ -113,7 +113,7 @@ else:
     class _Control:
         def __getattr__(self, name: str) -> Any:
             for module, of in _LATER:
-                methods = vars(getattr(import_module(f"tracejit.frontend.{module}"), of))
+                methods = vars(getattr(imported(f"tracejit.frontend.{module}"), of))
                 for method, function in methods.items():
                     if not method.startswith("__") and method not in vars(_Control):
                         setattr(_Control, method, function)

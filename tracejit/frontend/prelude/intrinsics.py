@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tracejit.base.late import imported
+
 __all__ = [
     "CREATORS",
     "LOOPS",
@@ -108,7 +110,7 @@ def added_at(x: Any, places: Any, values: Any) -> Any:
 def as_called(path: str, *args: Any) -> Any:
     """What the function of a path (`module:name`) gives, for the derivative of a value."""
     module, _, name = path.partition(":")
-    return getattr(__import__(module, fromlist=["_"]), name)(*args)
+    return getattr(imported(module), name)(*args)
 
 
 def apart(f: Any, *args: Any) -> Any:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-__all__ = ["DISPATCH", "Dispatch"]
+from tracejit.base.late import imported
 
+__all__ = ["DISPATCH", "FILLED_BY", "Dispatch"]
 
-#: Place -> the module of `frontend/numpy` that fills it.
-_FILLED_BY = {
-    "ufunc": "ufunc_calls",
-    "function": "registry",
-    "array_attribute": "methods",
-    "scalar_attribute": "methods",
-    "get_item": "indexing",
-    "set_item": "indexing",
-    "asarray": "conversion",
-    "binary_operator": "number_operators",
-}
+#: Place -> the module that fills it.
+FILLED_BY: dict[str, str] = {}
 
 
 class Dispatch:
@@ -44,9 +35,9 @@ class Dispatch:
 
     def __getattr__(self, name: str) -> Any:
         """A place that is not filled yet."""
-        if name not in _FILLED_BY:
+        if name not in FILLED_BY:
             raise AttributeError(name)
-        import_module(f"tracejit.frontend.numpy.{_FILLED_BY[name]}")
+        imported(FILLED_BY[name])
         return self.__dict__[name]
 
 

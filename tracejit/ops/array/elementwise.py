@@ -8,7 +8,6 @@ says so).
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.late_table import LateTable
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
@@ -68,7 +68,7 @@ class ImportedUfunc:
         return f"{self.module}.{op.name}"
 
     def __get__(self, op: Op | None, owner: type[Op]) -> Any:
-        return getattr(importlib.import_module(self.module), owner.name)
+        return getattr(imported(self.module), owner.name)
 
 
 def op_of(ufunc: Any) -> Elementwise | None:
@@ -258,7 +258,7 @@ class _LateRule:
         self.module, self.name, self.key = module, name, key
 
     def __get__(self, op: Op | None, owner: type[Op]) -> Any:
-        found = getattr(importlib.import_module(f"tracejit.ops.array.{self.module}"), self.name)
+        found = getattr(imported(f"tracejit.ops.array.{self.module}"), self.name)
         return found[self.key] if self.key else found
 
 

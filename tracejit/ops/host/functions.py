@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.ir.types import dtype_name
 from tracejit.ops.control.templates import class_path
 
@@ -26,7 +26,7 @@ class Unsuitable(Exception):
 def find_function(path: str) -> Callable[..., Any]:
     """The function of a path `module:name.name`. Raises ImportError, AttributeError."""
     module, _, names = path.partition(":")
-    found: Any = sys.modules.get(module) or importlib.import_module(module)
+    found: Any = sys.modules.get(module) or imported(module)
     for name in names.split("."):
         found = getattr(found, name)
     made: Callable[..., Any] = found

@@ -11,12 +11,12 @@ cells, code) is found from there, so that it need not have a name.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from tracejit.base.late import imported
 from tracejit.errors import Where
 from tracejit.link.addresses import Recipe, resolve
 from tracejit.link.constants import is_versioned
@@ -212,7 +212,7 @@ class Finder:
 
     def _recipe(self, *recipe: Any) -> Any:
         module, function, arguments = recipe
-        found = getattr(importlib.import_module(module), function)(*arguments)
+        found = getattr(imported(module), function)(*arguments)
         if not isinstance(found, Kept):
             raise LookupError(f"{function}{arguments} is no object")
         return found.what
@@ -291,7 +291,7 @@ class Finder:
     def _module(self, name: str) -> Any:
         found = sys.modules.get(name)
         if found is None and is_versioned(name):
-            found = importlib.import_module(name)
+            found = imported(name)
         if found is None:
             raise LookupError(f"{name} is not imported")
         return found

@@ -7,13 +7,13 @@ loaded; what may change between calls its machine code checks itself, as that of
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Any
 
 from tracejit import config
+from tracejit.base.late import imported
 from tracejit.base.locks import holding, holds_lock, long_lock
 from tracejit.link.cpython.own_attributes import place
 from tracejit.link.image import Image
@@ -253,7 +253,7 @@ def _linked(finder: Finder, record: dict[str, Any], names: dict[str, str]) -> Lo
     LookupError where this process is another one than it is for, LinkError where it cannot be
     loaded."""
     for package, version in record["versions"]:
-        if getattr(importlib.import_module(package), "__version__", None) != version:
+        if getattr(imported(package), "__version__", None) != version:
             raise LookupError(f"{package} has another version than {version}")
     for described, name, value in record["bindings"]:
         _check_bound(finder, described, name, value)

@@ -7,10 +7,11 @@ object of any other class, a subclass of a number or a tuple included, has no pl
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeAlias
+
+from tracejit.base.late import imported
 
 __all__ = [
     "CLASSES",
@@ -144,7 +145,7 @@ def _restored(plain: Any, known: dict[int, Any], files: Mapping[str, str]) -> An
             made = _CONTAINERS[name](inside)
         elif name in CLASSES and len(inside) == len(CLASSES[name][1]):
             module, fields = CLASSES[name]
-            cls = getattr(importlib.import_module(module), name)
+            cls = getattr(imported(module), name)
             if name == "Where":
                 inside[0] = files.get(inside[0], inside[0])
             made = cls(**dict(zip(fields, inside, strict=True)))

@@ -7,12 +7,12 @@ has been stored.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import TOOLS
 from tracejit.base.locks import long_lock
 from tracejit.base.placing import HOST
 from tracejit.errors import Bailout, GraphError, TraceError
@@ -32,8 +32,6 @@ from tracejit.runtime.native.python_entry import PythonEntry
 
 __all__ = ["PlacedEntry", "placed_variant"]
 
-#: The module that has the workers, which needs this one.
-_WORKERS = "tracejit.dist.placed.pool"
 #: Sizes that a program is cut for, before the oldest are forgotten.
 _SIZES = 64
 
@@ -69,7 +67,7 @@ class PlacedEntry(PythonEntry):
         sizes: dict[str, int],
     ) -> Any:
         values = [objects[k] for k in self.inputs]
-        run = importlib.import_module(_WORKERS).run_pieces
+        run = TOOLS["run_pieces"]
         try:
             found = run(self._cut(sizes), values, len(self.graph.outputs))
         except Bailout:
@@ -91,7 +89,7 @@ class PlacedEntry(PythonEntry):
                 if len(self._pieces) >= _SIZES:
                     self._pieces.pop(next(iter(self._pieces)))
                 names = sorted({*self.devices, *pins_of(self.graph.nodes)} - {HOST})
-                costs = importlib.import_module(_WORKERS).costs(names)
+                costs = TOOLS["costs_of_devices"](names)
                 cut = partition(self.graph, sizes, self.devices, costs)
                 found = self._pieces[key] = cut[1]
             return found

@@ -8,7 +8,7 @@ import threading
 import time
 from types import TracebackType
 
-from tracejit.base.shown import TOOLS
+from tracejit.base.late import TOOLS
 
 __all__ = ["Spinner"]
 

@@ -11,9 +11,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
+from tracejit.base.late import shown
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.base.locks import once_computed
-from tracejit.base.shown import shown
 from tracejit.base.spelling import no_such
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.base.late import shown
 from tracejit.base.lazy_dataclass import dataclass
-from tracejit.base.shown import shown
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node

@@ -7,11 +7,11 @@ from, and by the interfaces that it defines. A class of NumPy's arrays is always
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.errors import DeviceError
 from tracejit.runtime.device.interfaces import read_dlpack, read_interface
 from tracejit.runtime.device.libraries import (
@@ -79,7 +79,7 @@ def _read_either(x: Any) -> DeviceArray | None:
 
 def _is_for_amd(name: str) -> bool:
     """Whether a library was built for AMD's GPUs, which it also calls CUDA."""
-    module: Any = import_module(name)
+    module: Any = imported(name)
     if name == "torch":
         return getattr(getattr(module, "version", None), "hip", None) is not None
     runtime = getattr(module.cuda, "runtime", None)

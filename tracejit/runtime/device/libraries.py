@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.codegen.cuda.driver import CudaDriver, driver
 from tracejit.errors import DeviceError
@@ -150,7 +150,7 @@ class CupyLibrary(ArrayLibrary):
 
     def __init__(self, ordinal: int | None) -> None:
         super().__init__(ordinal)
-        self._cupy = import_module("cupy")
+        self._cupy = imported("cupy")
 
     def read(self, x: Any) -> DeviceArray:
         """What an array is."""
@@ -208,7 +208,7 @@ class NumbaLibrary(ArrayLibrary):
 
     def __init__(self, ordinal: int | None) -> None:
         super().__init__(ordinal)
-        self._cuda = import_module("numba.cuda")
+        self._cuda = imported("numba.cuda")
 
     def read(self, x: Any) -> DeviceArray:
         """What an array is. Raises TypeError for a dtype that is none of numbers."""

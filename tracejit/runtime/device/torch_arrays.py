@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.runtime.device.libraries import ArrayLibrary, DeviceArray, dense_strides
 
@@ -45,7 +45,7 @@ class TorchLibrary(ArrayLibrary):
 
     def __init__(self, ordinal: int | None) -> None:
         super().__init__(ordinal)
-        torch = self._torch = import_module("torch")
+        torch = self._torch = imported("torch")
         self._to_numpy = numpy_dtypes(torch)
         self._from_numpy = {known: dtype for dtype, known in self._to_numpy.items()}
 

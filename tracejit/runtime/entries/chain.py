@@ -7,10 +7,10 @@ goes on to the first entry; each that does not fit goes on to the next one.
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tracejit.base.late import TOOLS
 from tracejit.base.locks import once, short_lock
 from tracejit.link.shared import Linked, Shared, shared
 from tracejit.runtime.entries.answers import BAIL, MISS
@@ -161,8 +161,7 @@ def _gate(offset: int) -> Shared:
     """The library of the gate of objects that are called through the word at `offset`."""
 
     def compiled() -> Linked:
-        found = importlib.import_module("tracejit.runtime.native").compiled_gate(offset + _WORD)
-        library: Linked = found
+        library: Linked = TOOLS["compiled_gate"](offset + _WORD)
         return library
 
     return shared(f"gate {offset}", compiled)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.base.locks import once
 from tracejit.runtime.device.detect import host_library, is_on_device
 from tracejit.runtime.device.torch_arrays import numpy_dtypes, require_like_numpy
@@ -49,7 +49,7 @@ class Torch(Library):
     counts_stores = True
 
     def __init__(self, first: Any) -> None:
-        torch: Any = import_module("torch")
+        torch: Any = imported("torch")
         self._torch, self._dtypes = torch, frozenset(numpy_dtypes(torch).values())
 
     def view(self, x: Any) -> np.ndarray[Any, Any]:
@@ -89,7 +89,7 @@ class Jax(Library):
     name, key = "JAX", "jax"
 
     def __init__(self, first: Any) -> None:
-        self._jax: Any = import_module("jax")
+        self._jax: Any = imported("jax")
         self._device = None if self._is_tracer(first) else min(first.devices(), key=str)
 
     def _is_tracer(self, x: Any) -> bool:

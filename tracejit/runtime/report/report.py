@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from tracejit.base.late import shown
 from tracejit.base.lazy_dataclass import dataclass
-from tracejit.base.shown import shown
 from tracejit.errors import CODES, Where, cause
 from tracejit.runtime.report.fitting import MOST_LINES, at_most, duration, merged, source_runs
 from tracejit.runtime.report.lines import Line

@@ -98,7 +98,7 @@ class HostCallSite:
 
     def retold(self, method: str) -> Retold | None:
         """How another process finds a method of such a site; None where it cannot."""
-        return retold("host", method, self.node, self.strides)
+        return retold(type(self), method, self.node, self.strides)
 
     def run(self, slots: int) -> tuple[np.ndarray[Any, Any], ...] | None:
         """Evaluate the op for the operands that the slots point to, and write its scalars there.

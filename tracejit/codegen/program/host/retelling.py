@@ -5,10 +5,10 @@ What a node says of objects of this process, by their numbers, has no meaning in
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tracejit.base.late import imported
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node
 from tracejit.link.constants import is_versioned
@@ -18,21 +18,15 @@ from tracejit.link.portable import loaded, portable
 __all__ = ["retold", "site_method"]
 
 _Strides = Sequence[tuple[Dim, ...] | None]
-#: Where the classes of sites are, by kinds.
-_CLASSES = {
-    "host": ("tracejit.codegen.program.host.calls", "HostCallSite"),
-    "print": ("tracejit.codegen.program.effects", "Print"),
-    "raise": ("tracejit.codegen.program.effects", "Raise"),
-}
 
 
 class _OfThisProcess(Exception):
     """A node means an object of this process."""
 
 
-def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | None:
-    """How a method of a site is found elsewhere; None where the node means something that is not
-    there."""
+def retold(cls: type, method: str, node: Node, strides: _Strides) -> Retold | None:
+    """How a method of a site of a class is found elsewhere; None where the node means something
+    that is not there."""
     path = node.attrs.get("function")
     if "file" in node.attrs or isinstance(path, str) and not is_versioned(path.partition(":")[0]):
         return None
@@ -44,7 +38,7 @@ def retold(kind: str, method: str, node: Node, strides: _Strides) -> Retold | No
         loaded(data, files)
     except Exception:
         return None
-    return __name__, "site_method", (kind, method, data), files
+    return __name__, "site_method", ((cls.__module__, cls.__name__), method, data), files
 
 
 def _unnumbered(x: Any) -> Any:
@@ -59,11 +53,12 @@ def _unnumbered(x: Any) -> Any:
     return tuple([_unnumbered(item) for item in x])
 
 
-def site_method(kind: str, method: str, data: bytes, files: tuple[str, ...]) -> Callable[..., Any]:
+def site_method(
+    cls: tuple[str, str], method: str, data: bytes, files: tuple[str, ...]
+) -> Callable[..., Any]:
     """A method of a site that is made anew."""
-    importlib.import_module("tracejit.ops")  # fills the registry
-    module, name = _CLASSES[kind]
+    module, name = cls
     node, strides = loaded(data, files)
-    site = getattr(importlib.import_module(module), name)(node, strides)
+    site = getattr(imported(module), name)(node, strides)
     found: Callable[..., Any] = getattr(site, method)
     return found

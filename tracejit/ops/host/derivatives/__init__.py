@@ -3,8 +3,9 @@
 Importing the package fills the table `registry.RULES`.
 """
 
-import importlib
 import pkgutil
 
+from tracejit.base.late import imported
+
 for _found in pkgutil.iter_modules(__path__, f"{__name__}."):
-    importlib.import_module(_found.name)
+    imported(_found.name)
