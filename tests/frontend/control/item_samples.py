@@ -380,3 +380,81 @@ def name_in_a_list_that_nobody_reads(n: Any, node: Any) -> Any:
     else:
         [v, 1].append(2)
     return 1
+
+
+CHANGES: Any = ((0,), (4,), (1,), (5,))
+
+
+@calls(*CHANGES)
+def enumerated_deque_that_grows(n: Any) -> Any:
+    q = deque([0])
+    numbered = enumerate(q, 1)
+    if n > 3:
+        return 1
+    q.append(n)
+    return list(numbered)
+
+
+@calls(*CHANGES)
+def deque_asked_after_a_change(n: Any) -> Any:
+    q = deque([n, 1, 2])
+    items = iter(q)
+    next(items)
+    if n > 3:
+        q.append(n)
+    return list(items)
+
+
+@calls(*CHANGES)
+def empty_deque_that_grows(n: Any) -> Any:
+    q = deque[int]()
+    items = iter(q)
+    q.append(n)
+    return list(items)
+
+
+@calls(*CHANGES)
+def deque_that_grows_when_all_is_asked(n: Any) -> Any:
+    q = deque([n])
+    items = iter(q)
+    first = list(items)
+    q.append(n)
+    return first, list(items)
+
+
+@calls(*CHANGES)
+def filtered_deque_that_turns(n: Any) -> Any:
+    q = deque([n, 2])
+    items = filter(None, q)
+    q.rotate(1)
+    return list(items)
+
+
+@calls(*CHANGES)
+def changed_deque_in_an_expression(n: Any) -> Any:
+    q = deque([n, 2])
+    items = (x + 1 for x in q)
+    q.pop()
+    return sum(items)
+
+
+@calls(*CHANGES)
+def deque_as_it_was(n: Any) -> Any:
+    q = deque([n, 2, 3])
+    items = iter(q)
+    q.append(4)
+    q.pop()
+    try:
+        return list(items)
+    except RuntimeError as e:
+        return str(e)
+
+
+@calls(([0.5, 0, 1],), ([0.5, 0.0],))
+def list_whose_end_a_loop_may_replace(a: Any) -> Any:
+    p = q = [0]
+    for _ in a:
+        while a[0] > 1:
+            p = list(p)
+            q[1:] = [1]
+    return q[0], p

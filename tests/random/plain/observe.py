@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import gc
+import inspect
 import io
 import itertools
 import re
@@ -216,6 +218,9 @@ def observe(f: Callable[..., Any], arguments: list[Any], module: types.ModuleTyp
             result = f(*arguments)
         except Exception as caught:
             error = caught.with_traceback(None)
+        if any(map(inspect.isgeneratorfunction, vars(module).values())):
+            # What a generator does at its end, it does when it is collected; it is young.
+            gc.collect(1)
         text = _ADDRESS.sub("0x", printed.getvalue())
         parts = {"result": result, "arguments": arguments, "state": state(module)}
         walk.start(sharing=False)

@@ -123,6 +123,8 @@ class Grown:
         owned: bool = True,
         is_row: bool = False,
     ) -> None:
+        if any(isinstance(x, Union) for x in arrays):
+            raise TraceError("TJ017", "a list whose memory is one of two", user_line())
         self.interpreter, self.form, self.arrays = interpreter, form, list(arrays)
         #: Whether nothing else holds the arrays that are its elements.
         self.owned = owned

@@ -26,9 +26,8 @@ class Items:
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raise TraceError where the body of a loop over the items has changed how many there are.
-
-        It is called in the body, behind the item.
+        """Raise TraceError where the program has changed how many items there are, since the last
+        one was asked for.
         """
 
     def taken(self) -> Items:
@@ -36,13 +35,20 @@ class Items:
         if self.used:
             raise TraceError("TJ008", "an iterator that is used twice", user_line())
         self.used = self.once
+        self.check()
         return self
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.length, Tracer):
             raise TraceError("TJ001", "the number of iterations", user_line())
-        items = self.taken()
-        return (items.item(k) for k in range(operator.index(items.length)))
+        return _walked(self.taken())
+
+
+def _walked(items: Items) -> Iterator[Any]:
+    for k in range(operator.index(items.length)):
+        items.check()
+        yield items.item(k)
+    items.check()
 
 
 def is_range_or_view(x: Any) -> bool:
