@@ -179,21 +179,27 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "a simple function needs none of it": {
         "codegen.analysis.int_ranges": ("ops.python.bits",),
         "codegen.analysis.liveness": ("codegen.support.routines",),
+        "codegen.kernel.function": ("codegen.kernel.reduce",),
         "codegen.kernel.reduce": (
             "codegen.kernel.arg_reduce",
             "codegen.kernel.count_reduce",
             "codegen.kernel.outer_reduce",
         ),
         "codegen.llvm.engine": ("codegen.llvm.debug_info",),
+        "codegen.lowering.fusion": ("codegen.lowering.folds",),
         "codegen.lowering.index_maps": ("ir.axis_groups",),
         "codegen.lowering.join": ("codegen.accesses",),
         "codegen.program.allocation": (
             "codegen.program.exits",
             "codegen.support.python_calls",
         ),
-        "codegen.program.context": ("codegen.support.python_calls",),
+        "codegen.program.context": (
+            "codegen.lowering.row_blocks",
+            "codegen.support.python_calls",
+        ),
         "codegen.program.control_flow": (
             "codegen.program.exits",
+            "codegen.program.if_conversion",
             "codegen.program.views",
             "codegen.support.interrupts",
         ),
@@ -216,6 +222,8 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "codegen.program.recursion",
             "codegen.program.ufunc_loops",
         ),
+        "codegen.program.parallel": ("codegen.support.threads",),
+        "codegen.program.pending": ("codegen.lowering.row_blocks",),
         "codegen.program.random.stream_claims": ("codegen.support.mersenne_twister",),
         "codegen.program.recursion": ("codegen.program.host.calls",),
         "codegen.vector_math.exponentials": ("codegen.vector_math.piecewise_tables",),
@@ -301,7 +309,10 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.compile.placed",
         ),
         "runtime.compile.stages": ("frontend.tracing.geometry", "passes.partition.pieces"),
+        "runtime.compile.variant": ("runtime.call.aliasing", "runtime.native.python_entry"),
         "runtime.native.entry": ("runtime.native.strides",),
+        "runtime.native.fetch": ("runtime.native.packing",),
+        "runtime.native.guards": ("runtime.call.aliasing",),
         "runtime.native.made": ("runtime.native.lists", "runtime.native.strides"),
         "runtime.parts.functions": (
             "frontend.rewrite.eager_parts",

@@ -23,8 +23,8 @@ HEAVY = frozenset(
 MOST = {
     "decoration": (52, 6_300),
     "cached": (62, 7_280),
-    "call": (386, 67_900),
-    "gradient": (430, 76_200),
+    "call": (380, 66_500),
+    "gradient": (425, 75_500),
 }
 
 

@@ -21,7 +21,7 @@ from tracejit.runtime.call.entry_spec import (
     OutArray,
     OutObject,
 )
-from tracejit.runtime.native.python_entry import Memory
+from tracejit.runtime.native.python_entry import Memory, PythonEntry
 
 F8, I8, C16 = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.complex128)
 N, M = symbol("n"), symbol("m")
@@ -88,7 +88,7 @@ class Linked:
             keep=(spec, self.buffer),
         )
         self.native = native.flat_callable(self.library, self.name, spec)
-        self.python = native.python_entry(spec, self.library.address("program"))
+        self.python = PythonEntry(spec, self.library.address("program"))
 
     def recorded(self) -> list[bytes]:
         """What the last run of the program was given; forgets it."""

@@ -27,6 +27,7 @@ from tracejit.runtime.call.entry_spec import (
     OutObject,
     ScalarLeaf,
 )
+from tracejit.runtime.native.python_entry import PythonEntry
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
@@ -172,7 +173,7 @@ def test_everything_but_speed_is_left_where_the_fast_path_is_off(
     class Plain(native.JitBase):
         pass
 
-    entry = native.python_entry(spec, library.address("program"))
+    entry = PythonEntry(spec, library.address("program"))
 
     class Owner:
         method = Plain(lambda self, value: entry(value))

@@ -16,7 +16,6 @@ from dataclasses import replace
 from tracejit.base.deadlines import require
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.memory import Memory
-from tracejit.codegen.kernel.reduce import Reductions
 from tracejit.codegen.kernel.row_reduce import RowPlan, Rows, plan_rows
 from tracejit.codegen.kernel.strided import open_steps
 from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_reductions, plan_loop
@@ -146,7 +145,6 @@ class _KernelWriter:
         self.memory = Memory(kernel, frozenset(_stores(kernel.body)), known)
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.values = Values(fb, lambda load: self.memory.load(self.values, load))
-        self.reductions = Reductions(self.values, self.statements)
         self.rows = Rows(self.values, self.statements)
         for name in kernel.sizes:
             self.values.env[name] = KernelValue("i64", 0, (register(name),))
@@ -180,7 +178,9 @@ class _KernelWriter:
                     with self.memory.storing(frozenset(_stores((stmt,)))):
                         self._loop(stmt)
                 case Reduce():
-                    self.reductions.emit(stmt, self._plan(stmt))
+                    from tracejit.codegen.kernel.reduce import Reductions
+
+                    Reductions(self.values, self.statements).emit(stmt, self._plan(stmt))
                 case ScanLoop():
                     self._scan(stmt)
         self.fb.where = around

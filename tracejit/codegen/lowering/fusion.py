@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import cast
 
 from tracejit.codegen.lowering.collapse import collapse, visit_dims
-from tracejit.codegen.lowering.folds import lower_arg_fold, lower_fold
 from tracejit.codegen.lowering.index_maps import (
     Flat,
     Index,
@@ -313,11 +312,15 @@ def _lower_all(
     roots = list(region.outputs)
     node = low.producer[roots[0]]
     if isinstance(node.op, Reduction) and not over_rows(node):
+        from tracejit.codegen.lowering.folds import lower_fold
+
         folded = [v for v in roots if _folds(low, v)]
         body = [stmt for v in folded for stmt in lower_fold(low, v)]
         if others := [v for v in roots if v not in folded]:
             body += _lower_reduce(low, others)
     elif isinstance(node.op, ArgExtreme) and _folds(low, roots[0]):
+        from tracejit.codegen.lowering.folds import lower_arg_fold
+
         body = lower_arg_fold(low, roots[0])
     elif isinstance(node.op, (ArgMin, ArgMax)):
         body = _lower_arg(low, roots[0])

@@ -21,7 +21,6 @@ from tracejit.codegen.kernel.work import kernel_work
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.lowering.equal_kernels import kernel_form
-from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
 from tracejit.codegen.program.parallel import call_in_parts
 from tracejit.codegen.program.pending import PendingCall, sized
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
@@ -409,6 +408,8 @@ class ProgramContext:
 
     def _rows_of_block(self, room: Dim) -> str:
         """A size that is computed here: how many rows of so many bytes a block has."""
+        from tracejit.codegen.lowering.row_blocks import BLOCK, MOST_ROWS
+
         fb, name = self.fb, self.fresh("rows")
         given = self.dim(room)
         least = fb.emit(f"select i1 {fb.less(given, '1')}, i64 1, i64 {given}")

@@ -17,7 +17,6 @@ from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.scalars import part_dtypes
 from tracejit.codegen.program.stacks import Stacks
@@ -154,6 +153,8 @@ class Flow:
         if not section.successors:
             self.return_()
         elif len(section.successors) == 2:
+            from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
+
             unlikely = section.unlikely
             if unlikely is None:
                 unlikely = self.exits.side(section)

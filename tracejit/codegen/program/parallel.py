@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from tracejit.codegen.kernel.work import LEAST_WORK, shared_loop
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.scalar.functions import emit_dim
-from tracejit.codegen.support.threads import pool_address
 from tracejit.ir.dims import Dim, total
 from tracejit.ir.kernel import For, Kernel
 from tracejit.link.finding import thread_word
@@ -58,6 +57,8 @@ def call_in_parts(
     room = total(list(held.values()))
     if not all(held.values()) or (isinstance(room, int) and room > _ROOM):
         return False
+    from tracejit.codegen.support.threads import pool_address
+
     pool = pool_address()
     if pool is None:
         return False

@@ -10,7 +10,6 @@ from tracejit.codegen.analysis.liveness import Liveness
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.codegen.lowering.collapse import map_dims
 from tracejit.codegen.lowering.join import Stage, join, renamed
-from tracejit.codegen.lowering.row_blocks import MOST_ROWS, in_blocks, numbers_of_rows
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Expr, Kernel
@@ -79,6 +78,8 @@ class PendingCall:
 
         `room` gives so many bytes or none. Who lies where they would have lain may join then.
         """
+        from tracejit.codegen.lowering.row_blocks import MOST_ROWS, numbers_of_rows
+
         dtypes = {p.name: p.dtype for p in self.kernel.params}
         private = self._private(live)
         for name, count in numbers_of_rows(self.kernel).items():
@@ -99,6 +100,8 @@ class PendingCall:
         """
         if not self.stages:
             return self.kernel, {}
+        from tracejit.codegen.lowering.row_blocks import in_blocks
+
         return in_blocks(self.kernel, self.stages, self._private(live), rows_of_block)
 
     def _private(self, live: Liveness) -> set[str]:

@@ -14,7 +14,6 @@ from tracejit.frontend.capture.captured import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.ir.kernel import Stmt, inner_bodies, place_of
 from tracejit.runtime import native
-from tracejit.runtime.call.aliasing import why_not_written
 from tracejit.runtime.call.binding import Form
 from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec
 from tracejit.runtime.compile.results import Results, make_results
@@ -88,12 +87,16 @@ class Variant:
             if isinstance(captured, str):
                 return None
             leaves = [*leaves, *captured]
+        from tracejit.runtime.call.aliasing import why_not_written
+
         found = why_not_written(known, leaves, self.traced.names)
         return None if found is None else TraceError(*found, self.traced.place_of_store)
 
     def _flat_entry(self) -> Callable[..., Any]:
         if not native.available():
-            return native.python_entry(self.spec, self.library.address(self.name))
+            from tracejit.runtime.native.python_entry import PythonEntry
+
+            return PythonEntry(self.spec, self.library.address(self.name))
         name = f"{self.name}_flat"
         return native.flat_callable(self.link(self.spec, name), name, self.spec)
 

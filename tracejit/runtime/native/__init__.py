@@ -2,8 +2,8 @@
 
 `jit_type` makes the type of the public object, `entry_ir` writes the machine code that answers one
 signature, `append_entry` publishes it behind a gate that looks at the context of the call, and
-`flat_callable` and `python_entry` call it from the slow path, which has looked already. Where
-`available()` is false everything but `python_entry` is off, and `why_not()` says why.
+`flat_callable` calls it from the slow path, which has looked already. Where `available()` is false
+all of it is off, `why_not()` says why, and a `PythonEntry` does the same in Python.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from tracejit.runtime.entries.profiled import is_debugger
 from tracejit.runtime.native.entry import write_entry
 from tracejit.runtime.native.gate import QUIET, ErrorState, compile_gate, reflect_error_state
 from tracejit.runtime.native.plain import Kind, KindTable, kind_of, tables_work
-from tracejit.runtime.native.python_entry import PythonEntry
 from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText
 
@@ -59,7 +58,6 @@ __all__ = [
     "kind_of",
     "late_array_address",
     "put_before_entries",
-    "python_entry",
     "resume",
     "stand_aside",
     "tables_work",
@@ -147,9 +145,3 @@ def put_before_entries(obj: JitBase, function: Callable[..., Any]) -> None:
     glue = "\n".join([*head, *text.lines, "}", ""])
     library = compile_module("", text.symbols, entry_exports(name), glue=glue)
     put_first(obj, library, name, function)
-
-
-def python_entry(spec: EntrySpec, program: int) -> PythonEntry:
-    """An entry that checks, allocates and boxes in Python and calls the program's address: the
-    definition of what the machine code does, and its replacement where that is not available."""
-    return PythonEntry(spec, program)

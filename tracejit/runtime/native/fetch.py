@@ -15,7 +15,6 @@ from tracejit.frontend.tracing.packed import Arrays, columns_of
 from tracejit.link.addresses import Address, This
 from tracejit.link.cpython.reflect import Layout
 from tracejit.link.watch import Watched
-from tracejit.runtime.native.packing import Packer
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["Fetcher"]
@@ -147,6 +146,8 @@ class Fetcher:
         key = path.parent, path.column
         if key not in self._packed:
             assert path.parent is not None
+            from tracejit.runtime.native.packing import Packer
+
             packer = Packer(self.text, self.layout, self.require, self.new)
             self._packed[key] = packer.emit(self.get(path.parent), path)
         return self._packed[key]

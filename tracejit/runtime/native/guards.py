@@ -17,7 +17,6 @@ from tracejit.frontend.capture.paths import (
     runs_program,
 )
 from tracejit.link.cpython.reflect import Layout
-from tracejit.runtime.call.aliasing import are_apart
 from tracejit.runtime.call.entry_spec import (
     AddressLeaf,
     ArrayLeaf,
@@ -150,6 +149,8 @@ class GuardEmitter(Fetcher):
         for path, leaf in self.spec.leaves:
             if isinstance(leaf, ArrayLeaf):
                 given += [self.get(path), self.text.object(leaf.writeable)]
+        from tracejit.runtime.call.aliasing import are_apart
+
         answer = self.ask(are_apart, *given)
         self.require(self.text.op(f"icmp eq ptr {answer}, {self.text.object(True)}"))
 

@@ -69,7 +69,10 @@ def _require(condition: bool) -> None:
 
 
 class PythonEntry:
-    """A callable of a spec's arguments: a result, `MISS` or `BAIL`."""
+    """A callable of a spec's arguments: a result, `MISS` or `BAIL`.
+
+    It is what the machine code of an entry means, and stands for it where there is none.
+    """
 
     def __init__(self, spec: EntrySpec, program: int) -> None:
         self.spec = spec
