@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.frontend.tracing.storage import Storage
+from tracejit.frontend.tracing.memory.storage import Storage
 
 VECTOR = np.array([1.0, 2.0, 3.0])
 MATRIX = np.array([[1.2, 0.3, 0.1], [0.0, 1.1, 0.4], [0.2, 0.1, 1.3]])

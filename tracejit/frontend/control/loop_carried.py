@@ -28,7 +28,7 @@ from tracejit.frontend.control.unions import choose
 from tracejit.frontend.tracing.aliases import is_told_apart
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.storage import Storage, laid_out
+from tracejit.frontend.tracing.memory.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import Union

@@ -41,8 +41,8 @@ from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage, laid_out
 from tracejit.frontend.tracing.raised import Raising
-from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable

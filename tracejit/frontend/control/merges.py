@@ -32,9 +32,9 @@ from tracejit.frontend.tracing.aliases import is_told_apart
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.standins import StandIn
-from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import Trace, user_line

@@ -25,7 +25,7 @@ from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.fixpoints import Fixpoints
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.storage import Storage
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here, is_several_axes, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import Union, Unreachable

@@ -14,8 +14,8 @@ from tracejit.base.lazy_dataclass import dataclass
 from tracejit.frontend.control.kinds import same_constant
 from tracejit.frontend.control.loop_carried import merged_of
 from tracejit.frontend.control.unions import is_number
+from tracejit.frontend.tracing.memory.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import Union

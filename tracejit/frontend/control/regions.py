@@ -16,8 +16,8 @@ from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.raised import Raising
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim

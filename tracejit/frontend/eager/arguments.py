@@ -13,13 +13,13 @@ from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.concrete_trace import TRACED_DTYPES, ConcreteTrace, LostGradient
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
     dataclass_fields,
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.tracer import Tracer
 from tracejit.ir.op import OPS
 

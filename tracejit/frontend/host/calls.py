@@ -19,9 +19,9 @@ from tracejit.frontend.host.infer_by_example import (
 from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.layout import joint_order
+from tracejit.frontend.tracing.memory.layout import joint_order
+from tracejit.frontend.tracing.memory.storage import effect_token, laid_out, set_effect_token
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.storage import effect_token, laid_out, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, is_several_axes
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.layout import byte_strides, is_c_contiguous
+from tracejit.frontend.tracing.memory.layout import byte_strides, is_c_contiguous
 from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
 

@@ -11,7 +11,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.indexing import get_item
 from tracejit.frontend.numpy.shape import permuted, ravel
-from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.memory.layout import broadcast_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, here, user_line, wrap
 

@@ -19,9 +19,9 @@ from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.memory.layout import broadcast_order
+from tracejit.frontend.tracing.memory.storage import laid_out
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     Storage,
@@ -328,7 +328,7 @@ def _in_order_of_elements(
     rest = plan.to_front[len(plan.indices) :]
     order: tuple[int, ...] | None
     if rest:
-        from tracejit.frontend.tracing.geometry import stride_order
+        from tracejit.frontend.tracing.memory.geometry import stride_order
 
         lying = stride_order(base)
         order = None if lying is None else tuple(b + rest.index(a) for a in lying if a in rest)

@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unkno
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import expand_dims, moveaxis, ravel
-from tracejit.frontend.tracing.layout import joint_order
+from tracejit.frontend.tracing.memory.layout import joint_order
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.layout import (
+from tracejit.frontend.tracing.memory.layout import (
     broadcast_order,
     has_other_strides,
     is_c_contiguous,
     joint_order,
 )
-from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.memory.storage import laid_out
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap_array
 from tracejit.ir.dims import Dim
 
@@ -44,7 +44,7 @@ def copy_order(x: TracedArray) -> tuple[int, ...] | None:
             return tuple(range(x.ndim))
         if is_c_contiguous(x.view("transpose", axes=back)):
             return back
-        from tracejit.frontend.tracing.geometry import stride_order
+        from tracejit.frontend.tracing.memory.geometry import stride_order
 
         return stride_order(x)
     return joint_order(x)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value
-from tracejit.frontend.tracing.layout import is_c_contiguous
+from tracejit.frontend.tracing.memory.layout import is_c_contiguous
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

@@ -22,7 +22,7 @@ from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import truth
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer, root_of_squares
-from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.memory.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

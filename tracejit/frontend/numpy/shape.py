@@ -13,7 +13,11 @@ from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.items.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.tracing.memory.layout import (
+    broadcast_order,
+    is_c_contiguous,
+    is_view_after_reshape,
+)
 from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import (
     Storage,

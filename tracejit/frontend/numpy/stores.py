@@ -21,7 +21,7 @@ from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.items import Items
-from tracejit.frontend.tracing.layout import is_view_after_reshape
+from tracejit.frontend.tracing.memory.layout import is_view_after_reshape
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,

@@ -13,7 +13,7 @@ from tracejit.frontend.numpy.outputs import into, same_shape, shares_memory, sto
 from tracejit.frontend.numpy.registry import NONE_IS_DEFAULT, call_function, plain_options
 from tracejit.frontend.numpy.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.layout import axis_ranks
+from tracejit.frontend.tracing.memory.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.layout import axis_signs
+from tracejit.frontend.tracing.memory.layout import axis_signs
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, lift, user_line
 from tracejit.ir.types import PyScalar, dtype_of

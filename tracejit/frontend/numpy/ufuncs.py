@@ -19,8 +19,8 @@ from tracejit.frontend.numpy.ufunc_loops import (
     takes_root,
 )
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.memory.layout import broadcast_order
+from tracejit.frontend.tracing.memory.storage import laid_out
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     Storage,
@@ -176,7 +176,7 @@ def apply_to_arrays(
     given = [x for x in operands if isinstance(x, TracedArray)]
     order = broadcast_order(given, len(shape))
     if 1 in shape and len(shape) > 1:
-        from tracejit.frontend.tracing.geometry import runs_in_fortran_order
+        from tracejit.frontend.tracing.memory.geometry import runs_in_fortran_order
 
         if runs_in_fortran_order(given, values, shape):
             order = (*reversed(range(len(shape))),)

@@ -12,7 +12,7 @@ from tracejit.frontend.numpy.array_objects import strides_of
 from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.numpy.registry import HANDLERS, handles
 from tracejit.frontend.numpy.shape import permuted
-from tracejit.frontend.tracing.layout import is_c_contiguous
+from tracejit.frontend.tracing.memory.layout import is_c_contiguous
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.ir.dims import Dim, prod

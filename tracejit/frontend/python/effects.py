@@ -16,9 +16,9 @@ from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.raised import Raised, TracedError
-from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     NodeOperands,

@@ -18,7 +18,7 @@ from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.storage import Storage
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer

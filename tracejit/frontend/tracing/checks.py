@@ -95,7 +95,7 @@ def constant_array(
     moved = own.transpose(order)
     out: TracedArray | None = None
     if not moved.flags.c_contiguous:
-        from tracejit.frontend.tracing.constant_memory import part_of_constant
+        from tracejit.frontend.tracing.memory.constant_memory import part_of_constant
 
         out = part_of_constant(own, {} if memories is None else memories)
     if out is None:

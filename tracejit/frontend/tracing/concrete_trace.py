@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import Bailout, Underivable, Where
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_frame
 from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.ir.dims import Dim

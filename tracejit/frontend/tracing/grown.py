@@ -16,8 +16,8 @@ import numpy as np
 
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.packed import Arrays, PackedForm, Ragged, Rows, class_of_name
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, wrap

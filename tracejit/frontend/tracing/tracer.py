@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.storage import Storage, ViewStep, write_back
+from tracejit.frontend.tracing.memory.storage import Storage, ViewStep, write_back
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
 from tracejit.ir.dims import Dim, prod

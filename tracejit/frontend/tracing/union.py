@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.storage import Storage
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 

@@ -154,7 +154,7 @@ class DirectResults(NamedTuple):
 
 def _out_view(plan: ResultPlan, base: int) -> OutView:
     """The output that a plan with known strides is."""
-    from tracejit.frontend.tracing.geometry import base_axis
+    from tracejit.frontend.tracing.memory.geometry import base_axis
 
     g = plan.geometry
     assert g is not None

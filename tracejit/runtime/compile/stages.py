@@ -21,7 +21,7 @@ from tracejit.frontend.capture.captured import Learned
 from tracejit.frontend.capture.paths import Positional
 from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
-from tracejit.frontend.tracing.layout import is_packed
+from tracejit.frontend.tracing.memory.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import (
     LEAF,
@@ -72,7 +72,7 @@ from tracejit.runtime.call.signature import Specialization, specialize_captured
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
     from tracejit.codegen.program.timing import Timers
-    from tracejit.frontend.tracing.geometry import Geometry
+    from tracejit.frontend.tracing.memory.geometry import Geometry
     from tracejit.ir.dataflow import DataflowGraph
     from tracejit.passes.partition.cut import Piece
     from tracejit.passes.partition.place import Placement
@@ -301,7 +301,7 @@ def _plan_results(
 
     def add_views(x: TracedArray, plan: ResultPlan) -> None:
         if x.views and (plan.leaf is None or x.storage in trace.memory):
-            from tracejit.frontend.tracing.geometry import view_geometry
+            from tracejit.frontend.tracing.memory.geometry import view_geometry
 
             plan.geometry = view_geometry(x)
         first = len(values)
@@ -348,7 +348,7 @@ def _plan_results(
         values.append(v)
         output = _output(v)
         if isinstance(x, TracedArray) and x.views and isinstance(output, OutArray):
-            from tracejit.frontend.tracing.geometry import strides_of_copy
+            from tracejit.frontend.tracing.memory.geometry import strides_of_copy
 
             noted = tuple((axis, s * x.itemsize) for axis, s in strides_of_copy(x))
             output = dataclasses.replace(output, noted=noted)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from tracejit.errors import Underivable
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.derivatives import (

@@ -14,8 +14,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.regions import Names, close_region, entered
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import set_effect_token
 from tracejit.frontend.tracing.pytree import build_dataclass
-from tracejit.frontend.tracing.storage import set_effect_token
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
 from tracejit.ir.graph import Value

@@ -12,8 +12,8 @@ from tracejit.frontend.eager.arguments import in_containers
 from tracejit.frontend.python.trees import fitted, flattened, rebuilt
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import set_effect_token
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state
-from tracejit.frontend.tracing.storage import set_effect_token
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import Tracer, lift

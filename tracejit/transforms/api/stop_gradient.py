@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.frontend.control.unions import narrow
+from tracejit.frontend.tracing.memory.storage import Storage
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, wrap
 from tracejit.ir.derivatives import differentiable

@@ -27,9 +27,9 @@ from tracejit.frontend.python.trees import (
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.memory.storage import Storage, set_effect_token
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.raised import Raised, TracedError
-from tracejit.frontend.tracing.storage import Storage, set_effect_token
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.numpy.items.keys import int64_constant, int64_of
+from tracejit.frontend.tracing.memory.storage import Storage, ViewStep
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.storage import Storage, ViewStep
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, lift, number_of, wrap

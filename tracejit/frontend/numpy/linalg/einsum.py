@@ -16,7 +16,7 @@ from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.layout import axis_ranks
+from tracejit.frontend.tracing.memory.layout import axis_ranks
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
 from tracejit.ops.array.axis_orders import iterator_order

@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
+from tracejit.frontend.tracing.memory.layout import broadcast_order, is_c_contiguous
 from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, dims_as, here
 from tracejit.ir.dims import Dim, prod

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.base.lazy_dataclass import dataclass
-from tracejit.frontend.tracing.layout import (
+from tracejit.frontend.tracing.memory.layout import (
     Layout,
     Unknown,
     dense_strides,
