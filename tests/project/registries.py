@@ -171,7 +171,7 @@ CALL_TABLES = (
     "python.contexts:CONTEXT_CALLS",
     "python.inspection:OBJECT_CALLS",
     "python.library_objects:CLASS_CALLS",
-    "python.messages:MESSAGE_CALLS",
+    "python.text.messages:MESSAGE_CALLS",
     "python.numbers:OPERATOR_CALLS",
     "python.reductions:FOLD_CALLS",
 )

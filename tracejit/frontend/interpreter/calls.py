@@ -188,7 +188,7 @@ def _call_other(
         return f.traced_call(interpreter, args, kwargs)
     from tracejit.frontend.python import construction
     from tracejit.frontend.python.random import RandomFunction, random_function
-    from tracejit.frontend.python.streams import StreamMethod
+    from tracejit.frontend.python.text.streams import StreamMethod
     from tracejit.frontend.python.unread_lists import Growth
 
     cls = type(f)

@@ -412,7 +412,7 @@ class TraceInterpreter(Known, _Control):
         """`{x!conversion:spec}` in an f-string."""
         self.aliases.require_current(x)
 
-        from tracejit.frontend.python import formatting
+        from tracejit.frontend.python.text import formatting
 
         return formatting.formatted(self, x, conversion, spec)
 

@@ -32,7 +32,6 @@ from tracejit.frontend.python import positions
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.effects import exit_, print_
-from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.iterators import (
     enumerated_items,
     filtered_items,
@@ -44,6 +43,7 @@ from tracejit.frontend.python.iterators import (
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.python.positions import iterator_over, reversed_over
 from tracejit.frontend.python.reductions import Generated, next_over
+from tracejit.frontend.python.text.formatting import formatted, to_text
 from tracejit.frontend.tracing.checks import (
     class_of,
     refuse_index,

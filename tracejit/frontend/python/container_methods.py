@@ -15,7 +15,7 @@ from tracejit.frontend.containers import grown_lists, list_edits
 from tracejit.frontend.containers.dicts import meets_key
 from tracejit.frontend.containers.traced import permuting, traced
 from tracejit.frontend.control.growth import grows
-from tracejit.frontend.python.formatting import format_text, has_text, join
+from tracejit.frontend.python.text.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import (
     class_of,
     has_traced,

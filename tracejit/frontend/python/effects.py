@@ -11,8 +11,8 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import branch, names_of_operands, predicate
 from tracejit.frontend.control.regions import fail
 from tracejit.frontend.control.unions import narrow_bound
-from tracejit.frontend.python.formatting import has_text, to_text
-from tracejit.frontend.python.streams import StandardStream
+from tracejit.frontend.python.text.formatting import has_text, to_text
+from tracejit.frontend.python.text.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter

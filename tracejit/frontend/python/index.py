@@ -23,7 +23,7 @@ CALLS_OF: dict[str, str] = {
         "callable delattr getattr hasattr isinstance issubclass len setattr type"
     ),
     "python.library_objects:CLASS_CALLS": ("poly1d vectorize"),
-    "python.messages:MESSAGE_CALLS": ("critical debug error info warn warning"),
+    "python.text.messages:MESSAGE_CALLS": ("critical debug error info warn warning"),
     "python.numbers:OPERATOR_CALLS": (
         "abs add and_ ascii bin bool bytes chr complex contains delitem divmod eq float "
         "floordiv ge getitem gt hex iadd iand ifloordiv ilshift imatmul imod imul index int "

@@ -42,8 +42,8 @@ from tracejit.frontend.python.function_attributes import (
     store_in_function,
 )
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.streams import STREAMS
-from tracejit.frontend.python.text_methods import text_method
+from tracejit.frontend.python.text.streams import STREAMS
+from tracejit.frontend.python.text.text_methods import text_method
 from tracejit.frontend.tracing.checks import class_of, require_plain_enum
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
@@ -92,7 +92,7 @@ _STAND_INS = frozenset(
     for module, name in (
         ("numpy.array_objects", "Flags"),
         ("python.random", "TracedGenerator"),
-        ("python.streams", "StandardStream"),
+        ("python.text.streams", "StandardStream"),
         ("python.unread_lists", "UnreadList"),
         ("tracing.raised", "TracedError"),
     )
@@ -128,7 +128,7 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return x.get(name)
     logging: Any = sys.modules.get("logging")
     if logging is not None and isinstance(x, logging.Logger):
-        from tracejit.frontend.python.messages import log_method
+        from tracejit.frontend.python.text.messages import log_method
 
         return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):

@@ -120,7 +120,7 @@ def _special(interpreter: Interpreter, x: Any, name: str) -> Any:
 def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
-        from tracejit.frontend.python.formatting import text_operator
+        from tracejit.frontend.python.text.formatting import text_operator
 
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
