@@ -47,6 +47,7 @@ def test_reductions(name: str, dtype: Any) -> None:
                     exactly(jitted(given), f(given))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 @pytest.mark.parametrize("f", [np.argmin, np.argmax])
 def test_positions_along_long_axes(f: Any, dtype: Any) -> None:

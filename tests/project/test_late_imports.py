@@ -59,6 +59,7 @@ def recorded(program: str) -> set[tuple[str, str]]:
     return {tuple(name.partition(".")[2] for name in pair) for pair in pairs}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_import_is_against_the_order(program: str) -> None:
     given = [name for names in GIVEN.values() for name in names]

@@ -179,6 +179,7 @@ REPEATING: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["f8", "i1", "?"])
 @pytest.mark.parametrize("view", REPEATING)
 def test_orders_of_reductions_of_repeating_views(view: Callable[[Any], Any], dtype: str) -> None:
@@ -205,6 +206,7 @@ SIZED_BY_DATA: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ["K", "A", "C", "F"])
 @pytest.mark.parametrize("array", SIZED_BY_DATA)
 def test_orders_of_arrays_like_those_sized_by_data(array: Any, order: Any) -> None:

@@ -130,6 +130,7 @@ def test_truths_are_no_positions(key: Any) -> None:
 FACTORS = [np.zeros(1), -np.zeros((1, 1)), np.ones(1), np.array(0.0), np.array([np.nan])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("x", FACTORS, ids=str)
 def test_products_with_one_element(x: Any) -> None:
     for y in (SPECIAL, SPECIAL[:, None], SPECIAL[None], SPECIAL[3:]):
