@@ -319,7 +319,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "runtime.parts.callees",
             "runtime.parts.loops",
         ),
-        "runtime.report.lines": ("frontend.host.functions",),
+        "runtime.report.lines": ("frontend.host.functions", "ops.host.call"),
         "transforms.api.primal": ("frontend.control.branches",),
         "transforms.autodiff.backward_pass": ("transforms.autodiff.cotangent_views",),
     },

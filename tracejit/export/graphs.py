@@ -17,7 +17,6 @@ __all__ = ["DEVICES", "Picture", "dataflow_picture", "fused_picture", "partition
 #: How many devices have colours of their own.
 DEVICES = 6
 
-_FLOW = frozenset({"switch", "merge", "enter", "exit", "next_iteration", "loop_cond"})
 _Path = tuple[Hashable, ...]
 Picture = tuple[list[Box], list[Arrow], dict[_Path, str], dict[Hashable, Node | None]]
 
@@ -74,7 +73,7 @@ def _carried(v: Value) -> str:
 def _kind(node: Node) -> str:
     if node.op.kind == "fusion":
         return "kernel"
-    if node.op.name in _FLOW:
+    if node.op.kind == "dataflow":
         return "flow"
     return "host" if "function" in node.attrs or node.op.name.startswith("host") else ""
 

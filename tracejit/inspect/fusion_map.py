@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.items import ReadItem
 from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scan import CumProd, CumSum
 from tracejit.passes.analysis.fusable import is_root_op
@@ -33,7 +34,7 @@ def why_not_fused(graph: Graph, node: Node) -> str:
 
 
 def _between(node: Node, v: Value, reader: Node) -> str:
-    if reader.op.name == "read_item":
+    if isinstance(reader.op, ReadItem):
         return "an element of it is read" if v.type.size != 1 else ""  # type: ignore[union-attr]
     if reader.op.kind != "fusion":
         what = "a loop or branch" if reader.regions else reader.op.name

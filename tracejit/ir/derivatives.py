@@ -143,11 +143,11 @@ class NodeAdaptor:
     def without_factor(self, k: int) -> tuple[Value | None, Value]:
         """(factor, array) of operand k, an array times a number; (None, operand) of another one."""
         made = self._producers.get(self.node.inputs[k])
-        for pair in (made.inputs, made.inputs[::-1]) if made and made.op.name == "multiply" else ():
+        for pair in (
+            (made.inputs, made.inputs[::-1]) if made and made.op.arithmetic == "multiply" else ()
+        ):
             spread = self._producers.get(pair[0])
-            if spread is None or spread.op.name != "broadcast_to":
-                continue
-            if not isinstance(spread.inputs[0].type, ArrayType):
+            if spread and spread.op.moves and not isinstance(spread.inputs[0].type, ArrayType):
                 return self.c.number(self._primal(spread.inputs[0])), self._primal(pair[1])
         return None, self.x(k)
 

@@ -6,6 +6,7 @@ What a size is stands in `polynomials.py`.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 
 from tracejit.ir.polynomials import (
@@ -30,6 +31,7 @@ from tracejit.ir.polynomials import (
 )
 
 __all__ = [
+    "ARITHMETIC",
     "Atom",
     "Bounds",
     "Dim",
@@ -50,6 +52,13 @@ __all__ = [
     "symbol",
     "total",
 ]
+
+#: What ops whose `arithmetic` it is do with sizes.
+ARITHMETIC: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+}
 
 
 def _extreme(fn: str, a: Dim, b: Dim, env: Bounds | None) -> Dim:

@@ -74,8 +74,22 @@ class Op:
     reader: ClassVar[str] = ""
     #: x op y has the bits of y op x, NaN payloads aside.
     commutes: ClassVar[bool] = False
+    #: Of numbers it is "add", "subtract", "multiply", "divide" or "negative".
+    arithmetic: ClassVar[str] = ""
     #: Of truths it is "not", "and" or "or"; "bit_and" and "bit_or" are so for booleans alone.
     logic: ClassVar[str] = ""
+    #: It adds up elements of the operands, or products of them.
+    sums: ClassVar[bool] = False
+    #: It puts the elements along `axis` in order, or tells their places in it.
+    sorts: ClassVar[bool] = False
+    #: It factors the matrices of its first operand by row interchanges.
+    factors: ClassVar[bool] = False
+    #: It is the operand; what is computed from it is not merged with its twin.
+    opaque: ClassVar[bool] = False
+    #: It exchanges values with other processes.
+    exchanges: ClassVar[bool] = False
+    #: The op that gives the same sums, where the result is a term of them, and costs less.
+    term: ClassVar[str] = ""
     #: An index out of range bails out, unless the attribute `checked` is False.
     checks_index: ClassVar[bool] = False
     #: There may be operands for which eager execution raises an exception.

@@ -116,7 +116,7 @@ class _AtOnce:
         start = self.loop.node.inputs[number]
         if isinstance(node.op, UpdateSlice):
             return iterations.stored(node, start) if before in iterations.stores else None
-        if node.op.name == "add" and before in node.inputs:
+        if node.op.arithmetic == "add" and before in node.inputs:
             other = node.inputs[1 - node.inputs.index(before)]
             return iterations.added(other, start)
         return None
@@ -311,7 +311,7 @@ class _Iterations:
             v = node.inputs[0]
             while (made := self.loop.producer.get(v)) is not None:
                 if not isinstance(made.op, (Reshape, Transpose)):
-                    return made.op.name == "multiply"
+                    return made.op.arithmetic == "multiply"
                 v = made.inputs[0]
         return False
 

@@ -17,6 +17,7 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.monitor.events import shape
 from tracejit.monitor.wire import bytes_field, int_field
+from tracejit.ops.host.transfer import Send
 from tracejit.passes.partition.pieces import edge_of
 
 __all__ = ["graph_def"]
@@ -95,7 +96,7 @@ class _Drawing:
     def _add_nodes(self, nodes: Sequence[Node], scope: str, sources: _Sources) -> None:
         for node in nodes:
             name, where = f"{scope or _place(node.where)}{node.op.name}", node.where
-            if node.op.name == "fusion":
+            if node.op.kind == "fusion":
                 (region,) = node.regions
                 inner: _Sources = {}
                 inner |= {v: (sources, w) for v, w in zip(region.inputs, node.inputs, strict=True)}
@@ -111,7 +112,7 @@ class _Drawing:
                 name, _operation(node.op.name), node.inputs, node.outputs, texts, sources
             )
             if (edge := edge_of(node)) is not None:
-                if node.op.name == "send":
+                if isinstance(node.op, Send):
                     self._sends[edge[0]] = name
                 else:
                     self.nodes[-1] = self.nodes[-1]._replace(sent=(self._sends, edge[0]))

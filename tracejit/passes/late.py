@@ -38,21 +38,20 @@ class LatePass:
 
 
 def late(
-    place: str, ops: str = "", *, regions: bool = True, updates: bool = False, writes: bool = False
+    place: str,
+    changes: Callable[[Node], object] = lambda node: False,
+    *,
+    regions: bool = True,
+    writes: bool = False,
 ) -> LatePass:
-    """The pass `folder.module.name` for graphs with nodes of some ops.
+    """The pass `folder.module.name` for graphs with nodes that it may change.
 
-    These are the ops of the names in `ops`; with `regions` all that have regions, and those that
-    control them; with `updates` those that update an array. With `writes` the pass is also for
-    graphs that store into an input.
+    With `regions` it is also for all nodes that have regions, and those that control them; with
+    `writes` for graphs that store into an input.
     """
     module, _, name = place.rpartition(".")
-    names = frozenset(ops.split())
 
     def meets(node: Node) -> bool:
-        op = node.op
-        if op.name in names or updates and op.updates:
-            return True
-        return regions and (bool(node.regions) or op.kind == "control")
+        return bool(changes(node)) or regions and (bool(node.regions) or node.op.kind == "control")
 
     return LatePass(f"tracejit.passes.{module}", name, meets, writes)

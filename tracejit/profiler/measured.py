@@ -13,7 +13,9 @@ from tracejit.codegen.program.timing import Site, Timers
 from tracejit.errors import Where
 from tracejit.frontend.host.functions import spelled_call
 from tracejit.ir.graph import Node
+from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.shape import BroadcastTo
 from tracejit.ops.host.call import HostCall
 
 __all__ = ["KernelTime", "LineTime", "kernel_times", "shares_of_lines", "shares_of_rest"]
@@ -91,7 +93,7 @@ def _shared(nodes: Sequence[tuple[Node, float]]) -> dict[Where, float]:
 def _cost(n: Node) -> float:
     if isinstance(n.op, Elementwise):
         return max(0.1, n.op.cost([v.type for v in n.inputs], n.attrs))
-    return 0.1 if n.op.renames or n.op.name in ("constant", "broadcast_to", "reshape") else 1.0
+    return 0.1 if n.op.renames or isinstance(n.op, (Constant, BroadcastTo)) else 1.0
 
 
 def _inner(nodes: Sequence[Node]) -> list[Node]:

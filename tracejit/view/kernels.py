@@ -10,6 +10,8 @@ from tracejit.inspect.fusion_map import why_not_fused
 from tracejit.ir.dims import evaluate
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.items import ReadItem
 
 __all__ = ["kernel_table"]
 
@@ -19,7 +21,7 @@ def kernel_table(graph: Graph, sizes: Mapping[str, int]) -> list[dict[str, Any]]
     rows = []
     for owner, node in _nodes(graph):
         arrays = [v for v in (*node.inputs, *node.outputs) if is_array(v)]
-        quiet = node.op.renames or node.op.name in ("constant", "read_item", "dim_value")
+        quiet = node.op.renames or isinstance(node.op, (Constant, ReadItem))
         if not arrays or quiet or node.regions and not _fuses(node):
             continue
         places = sorted({w.line for w in _places(node)})

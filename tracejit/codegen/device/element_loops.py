@@ -33,6 +33,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.loops.parallel import as_parallel, trips_of
 
 __all__ = ["element_loops", "lower_element_loop"]
@@ -43,7 +44,7 @@ def element_loops(graph: Graph) -> Graph:
     nodes: list[Node] = []
     changed = False
     for node in graph.nodes:
-        if node.op.name == "while_loop" and _is_elementwise(node):
+        if isinstance(node.op, WhileLoop) and _is_elementwise(node):
             nodes += as_parallel(node)
             changed = True
             continue

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import GraphError, Where
-from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
+from tracejit.ir.dims import ARITHMETIC, Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (
     Call,
@@ -250,12 +250,11 @@ class Lowering:
             source = node.inputs[0]
             whole = isinstance(source.type, ArrayType)
             return self._number(source, self._map(node, index) if whole else ())
-        if node.op.name not in ("add", "subtract", "multiply"):
+        found = ARITHMETIC.get(node.op.arithmetic)
+        if found is None:
             return None
         a, b = (self._number(x, index) for x in node.inputs)
-        if a is None or b is None:
-            return None
-        return a * b if node.op.name == "multiply" else a + b if node.op.name == "add" else a - b
+        return None if a is None or b is None else found(a, b)
 
     def load(self, v: Value, index: Index) -> Element:
         """An element from memory."""

@@ -37,16 +37,12 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
+from tracejit.ir.op import Op
+from tracejit.ops.control.effects import Undefined
 from tracejit.passes.control.lower import lower_control_flow
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.timing import Timers
-
-#: What takes less time than a clock.
-_SHORT = frozenset(
-    "read_item write_item element constant dim_value undefined bind_size slice reshape transpose "
-    "broadcast_to".split()
-)
 
 __all__ = ["InputSlot", "Program", "ProgramWriter", "emit_program"]
 
@@ -215,7 +211,7 @@ class ProgramWriter:
         e.fb.where, e.node = node.where, node
         if e.timers is None:
             emit_node(e, node, stacks)
-        elif node.op.kind != "fusion" and has_arrays and node.op.name not in _SHORT:
+        elif node.op.kind != "fusion" and has_arrays and not _is_short(node.op):
             with e.timed(node.op.name, (node,)):
                 emit_node(e, node, stacks)
         else:
@@ -387,6 +383,12 @@ class _Function(ProgramWriter):
     def _free(self) -> None:
         self.stacks.free()
         self.memory.free()
+
+
+def _is_short(op: Op) -> bool:
+    """Returns True if an op outside of kernels takes less time than a clock."""
+    is_alone = op.kind in ("index", "control") and not op.fused
+    return is_alone or op.moves or isinstance(op, Undefined)
 
 
 def _results(graph: DataflowGraph) -> list[tuple[Value, str]]:

@@ -36,7 +36,6 @@ from tracejit.ops.array.factored import (
 )
 from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
 from tracejit.ops.array.masks import Compress, TruePositions
-from tracejit.ops.array.sorting import ArgSort, Sort
 from tracejit.ops.array.triangular import TriangularSolve
 
 __all__ = ["emit_library"]
@@ -49,7 +48,7 @@ def emit_library(e: ProgramContext, node: Node) -> bool:
     if isinstance(node.op, (TruePositions, Compress)):
         emit_masked(e, node)
         return True
-    if isinstance(node.op, (Sort, ArgSort)):
+    if node.op.sorts:
         return emit_sort(e, node)
     if isinstance(node.op, Contract):
         emit_contraction(e, node)

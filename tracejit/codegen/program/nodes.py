@@ -19,31 +19,33 @@ from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
 from tracejit.link.addresses import Address, This
 from tracejit.ops.array.creation import BindSize, Constant
 from tracejit.ops.array.elementwise import parts_dtype
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.linalg import MatMulBoth
+from tracejit.ops.control.effects import Check, StartToken, Undefined
+from tracejit.ops.host.call import HostCall
+from tracejit.ops.host.effect import HostEffect
 
 __all__ = ["emit_node"]
-
-#: Ops that call Python functions; all but the first have effects.
-_HOST_CALLS = frozenset(("host_call", "host_draw", "host_exchange", "recv", "send"))
 
 
 def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     """Write a node's code. Raises TraceError where it has none."""
     require()
     op = node.op
-    if op.name == "undefined":
+    if isinstance(op, Undefined):
         _undefined(e, node)
         return
     if isinstance(op, Constant) and is_array(node.outputs[0]):
         _constant(e, node)
         return
-    if op.name in _HOST_CALLS and _draws(e, node):
+    if isinstance(op, HostCall) and _draws(e, node):
         return
     if op.kind == "call":
         from tracejit.codegen.program.recursion import emit_recursive_call
 
         emit_recursive_call(e, node)
         return
-    if op.name in _HOST_CALLS - {"host_call"} or node.binds and op.gives_sizes:
+    if isinstance(op, HostEffect) or node.binds and op.gives_sizes:
         _host_call(e, node)
         return
     overwritten = e.plan.overwritten(node)
@@ -54,14 +56,14 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
         e.pointer.stores(node.outputs[0])
     elif op.kind == "fusion":
         _fusion(e, node, overwritten)
-    elif op.name == "write_item":
+    elif isinstance(op, WriteItem):
         if not overwritten:
             _copy_first(e, node)
         emit_scalar_node(e, node)
         e.pointer.stores(node.outputs[0])
-    elif op.name == "start_token":
+    elif isinstance(op, StartToken):
         return
-    elif op.name == "check":
+    elif isinstance(op, Check):
         (register,) = e.registers(e.scalars[node.inputs[0]])
         e.fb.check(e.fb.emit(f"xor i1 {register}, true"))
     elif isinstance(op, BindSize):
@@ -195,7 +197,7 @@ def _other(e: ProgramContext, node: Node) -> None:
     for v in scratch:
         e.pointer.require(v)
     e.scratch[node] = [e.pointer[v] for v in scratch]
-    if node.op.name == "matmul_both":
+    if isinstance(node.op, MatMulBoth):
         from tracejit.codegen.program.matvec import emit_both
 
         emit_both(e, node, lambda product: _library(e, product))

@@ -31,6 +31,7 @@ from tracejit.ir.kernel import Const, Expr, Var
 from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.array.shape import Element as ElementOp
 
 if TYPE_CHECKING:
@@ -39,12 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["element_address", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
-#: Ops on ints: the operation's name, and LLVM's.
-_ARITHMETIC: dict[str, tuple[str, str]] = {
-    "py_add": ("add", "add"),
-    "py_subtract": ("subtract", "sub"),
-    "py_multiply": ("multiply", "mul"),
-}
+#: Arithmetic of ints, and LLVM's name of it.
+_ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
 def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
@@ -53,7 +50,7 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
     `pointer` of a `write_item`'s result is the memory to write, which holds the old array's other
     elements already.
     """
-    if node.op.name == "write_item":
+    if isinstance(node.op, WriteItem):
         _write_item(e, node)
         return True
     if len(node.outputs) != 1 or isinstance(node.outputs[0].type, ArrayType):
@@ -66,7 +63,7 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
             e.scalars[out] = e.bind(e.checked_dim(node.attrs["dim"]), "i64")
         case ElementOp():
             e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
-        case op if op.name == "read_item":
+        case ReadItem():
             e.scalars[out] = _load(
                 e, out, element_address(e, node.inputs[0], node.inputs[1:], node)
             )
@@ -116,7 +113,7 @@ def _scalar(e: ProgramContext, node: Node) -> bool:
     """An op on scalars. False where it has no expression."""
     if not all(v in e.scalars for v in node.inputs):
         return False
-    if node.op.name in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
+    if node.op.arithmetic in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
         _arithmetic(e, node)
         return True
     rule = scalar_rule(node, [e.scalars[v] for v in node.inputs])
@@ -138,7 +135,8 @@ def _arithmetic(e: ProgramContext, node: Node) -> None:
     fb = e.fb
     a, b = (_operand(e, v) for v in node.inputs)
     (out,) = node.outputs
-    operation, short = _ARITHMETIC[node.op.name]
+    operation = node.op.arithmetic
+    short = _ARITHMETIC[operation]
     low, high = e.int_ranges.result(node)
     factors = [(v, e.int_ranges.of(w)) for v, w in (node.inputs, node.inputs[::-1])]
     constants = [(v, k) for v, (k, same) in factors if k == same != 0]

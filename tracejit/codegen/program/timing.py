@@ -20,6 +20,7 @@ from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.reduction import Reduction
 
 __all__ = ["Site", "Timers"]
@@ -146,7 +147,7 @@ def _operations(nodes: Sequence[Node]) -> Dim:
             operand = n.inputs[0] if isinstance(n.op, Reduction) else n.outputs[0]
             if isinstance(n.op, (Elementwise, Reduction)) and isinstance(operand.type, ArrayType):
                 total = total + operand.type.size
-            elif n.op.name == "matmul" and isinstance(n.inputs[0].type, ArrayType):
+            elif isinstance(n.op, MatMul) and isinstance(n.inputs[0].type, ArrayType):
                 out = n.outputs[0].type
                 inner = n.inputs[0].type.shape[-1]
                 total = total + 2 * inner * (out.size if isinstance(out, ArrayType) else 1)

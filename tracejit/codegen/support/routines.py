@@ -16,7 +16,7 @@ from tracejit.ops.array.factored import (
     LuFactor,
 )
 from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
-from tracejit.ops.array.sorting import ArgSort, Sort
+from tracejit.ops.array.sorting import ArgSort
 from tracejit.ops.array.triangular import TriangularSolve
 
 __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
@@ -76,7 +76,7 @@ def has_routine(node: Node) -> bool:
 
 def scratch_sizes(node: Node) -> list[Dim]:
     """Bytes of the temporaries that the node's routine needs."""
-    if isinstance(node.op, (Sort, ArgSort)):
+    if node.op.sorts:
         t, axis = array_of(node.inputs[0]), node.attrs["axis"]
         items = [t.dtype.itemsize] + [8] * isinstance(node.op, ArgSort)
         return [] if axis == t.ndim - 1 else [t.shape[axis] * item for item in items]

@@ -29,6 +29,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
 )
 from tracejit.ir.dims import Dim
+from tracejit.ops.array.creation import Constant, DimValue
 
 __all__: list[str] = []
 
@@ -59,10 +60,10 @@ def _count_of(step: Any) -> Any:
     value = step.value() if isinstance(step, TracedScalar) else None
     made = {id(v): node for node in trace.builder.nodes for v in node.outputs}
     node = made.get(id(value))
-    if node is None or node.op.name != "py_multiply":
+    if node is None or node.op.arithmetic != "multiply":
         return None
     for a, b in itertools.permutations(made.get(id(v)) for v in node.inputs):
-        if a is None or b is None or (a.op.name, b.op.name) != ("dim_value", "constant"):
+        if not (a and isinstance(a.op, DimValue) and b and isinstance(b.op, Constant)):
             continue
         if b.attrs["value"] in (1j, -1j):
             dim = a.attrs["dim"]

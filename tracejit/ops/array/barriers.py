@@ -104,6 +104,7 @@ class Opaque(_Identity):
     """The operand. Two computations from operands of unlike `site` are never taken for one."""
 
     name: ClassVar[str] = "optimization_barrier"
+    opaque: ClassVar[bool] = True
 
     partials = (1,)
 

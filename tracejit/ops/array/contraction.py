@@ -39,6 +39,7 @@ class Contract(Op):
     name: ClassVar[str] = "contract"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    sums: ClassVar[bool] = True
 
     def infer(
         self,

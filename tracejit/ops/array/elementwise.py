@@ -242,6 +242,7 @@ _COMMUTES = frozenset(
     (np.add, np.multiply, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_xor)
     + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
 )
+_ARITHMETIC = frozenset((np.add, np.subtract, np.multiply, np.divide, np.negative))
 _LOGIC: dict[Any, str] = {
     np.logical_not: "not",
     np.logical_and: "and",
@@ -293,6 +294,7 @@ def ufunc_op(
         "native_on": native_on,
         "constant": name in CONSTANT,
         "commutes": ufunc in _COMMUTES,
+        "arithmetic": name if ufunc in _ARITHMETIC else "",
         "logic": _LOGIC.get(ufunc, ""),
         "partials": PARTIALS.get(name),
     }

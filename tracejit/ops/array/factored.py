@@ -102,6 +102,7 @@ class LuFactor(LuFactorRules, Op):
     name: ClassVar[str] = "lu_factor"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    factors: ClassVar[bool] = True
 
     def infer(
         self,

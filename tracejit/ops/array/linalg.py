@@ -37,6 +37,7 @@ class MatMul(MatMulRules, Op):
     name: ClassVar[str] = "matmul"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    sums: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.matmul
 
     def infer(
@@ -180,6 +181,7 @@ class Solve(SolveRules, Op):
     kind: ClassVar[str] = "library"
     raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
+    factors: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.linalg.solve
 
     def infer(
@@ -311,6 +313,7 @@ class LuDiagonal(LuDiagonalRules, Op):
     name: ClassVar[str] = "lu_diagonal"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    factors: ClassVar[bool] = True
 
     def infer(
         self,

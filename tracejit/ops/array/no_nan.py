@@ -63,8 +63,6 @@ class NoNan(Elementwise):
     plain: ClassVar[Any]
     #: How many of the operands have absorbing zeros.
     absorbing: ClassVar[int] = 1
-    #: The form for terms of sums, of an op that is none itself.
-    term: ClassVar[str] = ""
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         valid = dtypes[0] == dtypes[1] and dtypes[0].kind in "fc"

@@ -165,6 +165,7 @@ class ReduceSum(ReduceSumRules, _Accumulating):
     """
 
     name: ClassVar[str] = "reduce_sum"
+    sums: ClassVar[bool] = True
     combine: ClassVar[str] = "sum"
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.sum

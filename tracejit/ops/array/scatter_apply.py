@@ -44,6 +44,7 @@ class ScatterApply(ScatterApplyRules, Op):
     name: ClassVar[str] = "scatter_apply"
     kind: ClassVar[str] = "index"
     fused: ClassVar[str] = "root"
+    sums: ClassVar[bool] = True
     updates: ClassVar[bool] = True
     reader: ClassVar[str] = "gather"
 

@@ -37,6 +37,7 @@ class Sort(SortRules, Op):
 
     name: ClassVar[str] = "sort"
     kind: ClassVar[str] = "library"
+    sorts: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.sort
 
     def infer(
@@ -68,6 +69,7 @@ class ArgSort(Op):
 
     name: ClassVar[str] = "argsort"
     kind: ClassVar[str] = "library"
+    sorts: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.argsort
     constant: ClassVar[bool] = True
 

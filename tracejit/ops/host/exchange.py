@@ -63,6 +63,7 @@ class HostExchange(HostEffect):
     """An exchange with other processes."""
 
     name: ClassVar[str] = "host_exchange"
+    exchanges: ClassVar[bool] = True
 
     def jvp(
         self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]

@@ -166,7 +166,6 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
 class _Arithmetic(PyOp):
     """+, - and *: ints are checked, floats and complex numbers plain."""
 
-    fn: ClassVar[str]
     native_complex: ClassVar[bool] = True
     mixes: ClassVar[bool] = _MAKES_COMPLEX
 
@@ -176,15 +175,15 @@ class _Arithmetic(PyOp):
         kind = self.result_kind(kinds)
         if kind == "int":
             a, b = (as_int(x, k) for x, k in zip(args, kinds, strict=True))
-            return i64(self.fn, a, b), b1(f"{self.fn}_overflows", a, b)
+            return i64(self.arithmetic, a, b), b1(f"{self.arithmetic}_overflows", a, b)
         if kind == "float":
             a, b = (as_float(x, k) for x, k in zip(args, kinds, strict=True))
-            return f64(self.fn, a, b), None
+            return f64(self.arithmetic, a, b), None
         return self.complex_expr(*map(as_complex, args, kinds))
 
     def complex_expr(self, a: Pair, b: Pair) -> ScalarRule:
         """The rule for two complex operands."""
-        return (f64(self.fn, a[0], b[0]), f64(self.fn, a[1], b[1])), None
+        return (f64(self.arithmetic, a[0], b[0]), f64(self.arithmetic, a[1], b[1])), None
 
 
 @register
@@ -193,7 +192,7 @@ class PyAdd(_Arithmetic):
 
     name: ClassVar[str] = "py_add"
     partials = PARTIALS["add"]
-    fn: ClassVar[str] = "add"
+    arithmetic: ClassVar[str] = "add"
     python: ClassVar[Callable[..., Any]] = operator.add
 
 
@@ -203,7 +202,7 @@ class PySubtract(_Arithmetic):
 
     name: ClassVar[str] = "py_subtract"
     partials = PARTIALS["subtract"]
-    fn: ClassVar[str] = "subtract"
+    arithmetic: ClassVar[str] = "subtract"
     python: ClassVar[Callable[..., Any]] = operator.sub
 
 
@@ -213,7 +212,7 @@ class PyMultiply(_Arithmetic):
 
     name: ClassVar[str] = "py_multiply"
     partials = PARTIALS["multiply"]
-    fn: ClassVar[str] = "multiply"
+    arithmetic: ClassVar[str] = "multiply"
     python: ClassVar[Callable[..., Any]] = operator.mul
 
     def complex_expr(self, a: Pair, b: Pair) -> ScalarRule:
@@ -233,6 +232,7 @@ class PyTrueDivide(PyOp):
     complex quotient with a NaN: Python versions differ there."""
 
     name: ClassVar[str] = "py_truediv"
+    arithmetic: ClassVar[str] = "divide"
     raises: ClassVar[bool] = True
     partials = PARTIALS["divide"]
     python: ClassVar[Callable[..., Any]] = operator.truediv
@@ -408,6 +408,7 @@ class PyNegative(PyOp):
     """Python's `-a`."""
 
     name: ClassVar[str] = "py_negative"
+    arithmetic: ClassVar[str] = "negative"
     partials = PARTIALS["negative"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True

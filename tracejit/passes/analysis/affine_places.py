@@ -17,7 +17,7 @@ import numpy as np
 
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.axis_groups import groups, row_steps
-from tracejit.ir.dims import Dim, Poly, bounds, prod, substitute, symbol, total
+from tracejit.ir.dims import ARITHMETIC, Dim, Poly, bounds, prod, substitute, symbol, total
 from tracejit.ir.graph import ConstArray, Node, Value
 from tracejit.ir.polynomials import Monomial, collect, terms_of
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of
@@ -25,6 +25,7 @@ from tracejit.ops.array.creation import Constant, DimValue, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
+from tracejit.ops.python.conversion import ToNpScalar
 
 __all__ = ["Index", "LoopAxes", "digits", "indexed", "linear_form", "origin"]
 
@@ -184,17 +185,13 @@ def _number(v: Value, index: Index, axes: LoopAxes, producer: Mapping[Value, Nod
         if isinstance(value, ConstArray):
             return _of_table(value.array, index)
         return value if type(value) is int else None
-    if node.op.name == "np_scalar":
+    if isinstance(node.op, (ToNpScalar, BroadcastTo)):
         return _number(node.inputs[0], (), axes, producer)
-    if isinstance(node.op, BroadcastTo):
-        return _number(node.inputs[0], (), axes, producer)
-    if not isinstance(node.op, Elementwise) or node.op.name not in ("add", "subtract", "multiply"):
+    found = ARITHMETIC.get(node.op.arithmetic)
+    if found is None or not isinstance(node.op, Elementwise):
         return None
-    operands = [_number(x, index, axes, producer) for x in node.inputs]
-    a, b = operands
-    if a is None or b is None:
-        return None
-    return a * b if node.op.name == "multiply" else a + b if node.op.name == "add" else a - b
+    a, b = (_number(x, index, axes, producer) for x in node.inputs)
+    return None if a is None or b is None else found(a, b)
 
 
 def _of_table(table: np.ndarray[Any, Any], index: Index) -> Dim | None:

@@ -28,13 +28,6 @@ __all__ = ["LEAST", "Column", "CountedLoop", "Formula", "counted", "place"]
 #: Fewer iterations, or terms of one, do not fill lanes.
 LEAST = 16
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
-#: What is the same, to the last bit, for a number and for an element of an array.
-_EXACT = frozenset(
-    (
-        *("add", "subtract", "multiply", "divide", "negative"),
-        *("multiply_no_nan", "product_no_nan", "divide_no_nan"),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -172,7 +165,8 @@ class CountedLoop:
         node = self.producer.get(v)
         if node is None:
             return self.number[v] >= self.carried
-        if node.op.name in _EXACT:
+        if node.op.arithmetic or node.op.term:
+            # The same, to the last bit, for a number and for an element of an array.
             known = all(self.learn_number(x, formula) for x in node.inputs)
         elif isinstance(node.op, ReadItem):
             column = self._column(v, node)

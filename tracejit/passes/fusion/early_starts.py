@@ -16,7 +16,7 @@ from dataclasses import field
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import type_sizes
-from tracejit.ops.host.exchange import EXCHANGED_FOR_GOOD, HostExchange, starts
+from tracejit.ops.host.exchange import EXCHANGED_FOR_GOOD, starts
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
@@ -38,7 +38,7 @@ def _for_good(nodes: list[Node]) -> list[Node]:
     found = list(nodes)
     for k in reversed(range(len(nodes))):
         node = nodes[k]
-        if isinstance(node.op, HostExchange) and not starts(node):
+        if node.op.exchanges and not starts(node):
             found[k] = copied(node, attrs={**node.attrs, "function": EXCHANGED_FOR_GOOD})
         elif may_bail(node):
             break

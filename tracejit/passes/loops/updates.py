@@ -62,7 +62,7 @@ def updates_of(region: Graph) -> Iterator[Update]:
             if read is None or uses[old] != 1 or not isinstance(read.op, ReadItem):
                 continue
             same = read.inputs == (array, *place) and read.attrs["at"] == write.attrs["at"]
-            if same and not (k and step.op.name == "subtract"):
+            if same and not (k and step.op.arithmetic == "subtract"):
                 yield Update(read, step, write, step.inputs[1 - k])
                 break
 

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from tracejit.ir.graph import Graph, Node, replay
 from tracejit.ir.regions import nested
 from tracejit.ir.text.syntax import print_graph
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.effects import StartToken
+from tracejit.ops.host.transfer import Recv, Send
 from tracejit.passes.partition.costs import Costs, bytes_of
 from tracejit.passes.partition.cut import Piece, cut
 from tracejit.passes.partition.place import Placement, place
@@ -36,7 +39,7 @@ def partition(
 
 def edge_of(node: Node) -> tuple[str, str] | None:
     """Of a `send` or `recv`: the key of its edge, and the other device."""
-    if node.op.name not in ("send", "recv"):
+    if not isinstance(node.op, (Send, Recv)):
         return None
     (_, key), (_, device) = node.attrs["arguments"][:2]
     return key, device
@@ -64,9 +67,9 @@ def print_pieces(placement: Placement, pieces: Sequence[Piece]) -> str:
 
 def _summary(piece: Piece) -> Iterator[str]:
     nodes = list(nested(piece.graph.nodes))
-    own = [n for n in nodes if edge_of(n) is None and n.op.name not in ("constant", "start_token")]
+    own = [n for n in nodes if edge_of(n) is None and not isinstance(n.op, (Constant, StartToken))]
     yield f"{len(own)} nodes"
     for node in nodes:
         found = edge_of(node)
-        if found is not None and node.op.name == "send":
+        if found is not None and isinstance(node.op, Send):
             yield f"sends {found[0]} to {found[1]} ({bytes_of(node.inputs[1].type)} bytes)"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
-from tracejit.ops.array.barriers import Opaque
 
 __all__ = ["remove_barriers"]
 
@@ -21,8 +20,8 @@ def remove_barriers(graph: Graph) -> Graph:
 
 
 def _has_opaque(graph: Graph) -> bool:
-    return any(isinstance(n.op, Opaque) or any(map(_has_opaque, n.regions)) for n in graph.nodes)
+    return any(n.op.opaque or any(map(_has_opaque, n.regions)) for n in graph.nodes)
 
 
 def _emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-    return inputs if isinstance(node.op, Opaque) else keep(builder, node)
+    return inputs if node.op.opaque else keep(builder, node)

@@ -196,10 +196,10 @@ def negative_operand(r: Rewriter, node: Node) -> Value | None:
     x, y = node.inputs
     right = r.producer(y, "negative")
     if right:
-        other = "subtract" if node.op.name == "add" else "add"
+        other = "subtract" if node.op.arithmetic == "add" else "add"
         return r.make(other, (x, right.inputs[0]))
     left = r.producer(x, "negative")
-    if left and node.op.name == "add":
+    if left and node.op.arithmetic == "add":
         return r.make("subtract", (y, left.inputs[0]))
     return None
 

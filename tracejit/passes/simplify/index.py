@@ -11,6 +11,7 @@ from tracejit.ir.graph import Attr, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of, lossless
 from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.shape import Transpose
 from tracejit.ops.python.conversion import ToNpScalar
 from tracejit.passes.simplify.fold import emit_constant
 from tracejit.passes.simplify.rewriter import Rewriter, rule
@@ -188,7 +189,7 @@ def moved_axes(axes: list[int | None], moves: Sequence[Node]) -> list[int | None
     """Which axes are where after moves; None for one of size 1 that is new, or for no axes."""
     for move in moves:
         (v,) = move.inputs
-        if move.op.name == "transpose":
+        if isinstance(move.op, Transpose):
             axes = [axes[a] for a in move.attrs["axes"]]
             continue
         sizes, shape = _shape(v), move.attrs["shape"]

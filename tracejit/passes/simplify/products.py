@@ -35,7 +35,7 @@ def is_product(node: Node | None, producer: Mapping[Value, Node]) -> bool:
 
 def multiplied(node: Node, producer: Mapping[Value, Node]) -> Node | None:
     """The node that multiplies element by element; what is added to its results may be zero."""
-    if node.op.name == "add":
+    if node.op.arithmetic == "add":
         first, second = (producer.get(v) for v in node.inputs)
         if first is None or second is None or not isinstance(second.op, BroadcastTo):
             return None
@@ -44,7 +44,7 @@ def multiplied(node: Node, producer: Mapping[Value, Node]) -> Node | None:
             return None
         node = first
     arrays = all(isinstance(v.type, ArrayType) for v in node.inputs)
-    return node if node.op.name == "multiply" and arrays else None
+    return node if node.op.arithmetic == "multiply" and arrays else None
 
 
 def factors(

@@ -17,7 +17,7 @@ from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, repl
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, shape_of
 from tracejit.ops.array.factored import LuFactor
-from tracejit.ops.array.linalg import LuDiagonal, Solve
+from tracejit.ops.array.linalg import LuDiagonal
 
 __all__ = ["shared_factors"]
 
@@ -46,9 +46,7 @@ def shared_factors(graph: Graph) -> Graph:
 
 def _factors(node: Node) -> bool:
     """Whether the node factors its first operand, in double precision."""
-    if not isinstance(node.op, (LuFactor, Solve, LuDiagonal)):
-        return False
-    t = node.inputs[0].type
+    t = node.inputs[0].type if node.op.factors else None
     return isinstance(t, ArrayType) and t.dtype.char in "dD"
 
 

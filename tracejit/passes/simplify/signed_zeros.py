@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import dtype_of
-from tracejit.ops.array.no_nan import NoNan
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.shape import Concatenate
 
@@ -38,14 +37,14 @@ def signed_zeros(graph: Graph) -> Graph:
         )
 
     for n in reversed(graph.nodes):
-        if _passes_on(n.op) or _term(n.op) and dtype_of(n.outputs[0].type).kind == "f":
+        if _passes_on(n.op) or n.op.term and dtype_of(n.outputs[0].type).kind == "f":
             (v,) = n.outputs
             if only_added(v):
                 summed.add(v)
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.outputs and node.outputs[0] in summed and (term := _term(node.op)):
-            return builder.emit(OPS[term], inputs, node.attrs, where=node.where)
+        if node.op.term and node.outputs[0] in summed:
+            return builder.emit(OPS[node.op.term], inputs, node.attrs, where=node.where)
         return keep(builder, node)
 
     return replay(graph, emit, region=signed_zeros)
@@ -53,9 +52,5 @@ def signed_zeros(graph: Graph) -> Graph:
 
 def _passes_on(op: Op) -> bool:
     """Whether the result differs at most in the sign of a zero where an operand does."""
-    linear = op.name in ("add", "subtract", "negative")
+    linear = op.arithmetic in ("add", "subtract", "negative")
     return op.moves or linear or isinstance(op, Concatenate)
-
-
-def _term(op: Op) -> str:
-    return op.term if isinstance(op, NoNan) else ""

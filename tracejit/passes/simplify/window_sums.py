@@ -133,7 +133,7 @@ def _without_zeros(v: Value, axes: LoopAxes, made: dict[Value, Node]) -> tuple[V
 def _beside_zero(v: Value, made: dict[Value, Node]) -> Value | None:
     """What zeros are added to: what is then added to a zero need not be."""
     node = made.get(v)
-    if node is None or node.op.name != "add":
+    if node is None or node.op.arithmetic != "add":
         return None
     a, b = node.inputs
     return b if _is_zero(a, made) else a if _is_zero(b, made) else None

@@ -372,7 +372,7 @@ def _compile_watched(
     spinner.stage = "program"
     host = lowered.program.host_nodes
     # What is exchanged with other processes is as compiled as it can be.
-    by_numpy = [node for node in host if node.op.name != "host_exchange"]
+    by_numpy = [node for node in host if not node.op.exchanges]
     if self._options.strict and by_numpy:
         where, why = host_lines(by_numpy, traced.notes)[0]
         raise TraceError("TJ002" if "function" in by_numpy[0].attrs else "TJ004", why, where)

@@ -16,6 +16,8 @@ from typing import Any
 from tracejit.frontend.capture.paths import Attribute
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType
+from tracejit.ops.control.regions import WhileLoop
+from tracejit.ops.host.call import HostCall
 from tracejit.runtime.call.entry_spec import Container, EntrySpec, OutNpScalar, OutPyScalar
 from tracejit.runtime.compile.stages import Lowered, Traced
 
@@ -34,8 +36,6 @@ _MARGIN = 1.15
 #: ns by which a call of NumPy from inside the program is slower than that of Python, and elements
 #: of an array that Python's own calls of NumPy hardly notice.
 _HOST, _SMALL = 1_500.0, 64
-_HOSTED = frozenset({"host_call", "host_draw", "host_exchange"})
-_LOOPS = frozenset({"while_loop", "recurse", "recursive_call"})
 
 
 def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | None) -> bool:
@@ -44,7 +44,7 @@ def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | No
     if type(function) is not FunctionType:
         return True
     nodes = list(_nodes(traced.graph))
-    hosted = sum(node.op.name in _HOSTED for node in nodes)
+    hosted = sum(isinstance(node.op, HostCall) for node in nodes)
     values = [*traced.graph.inputs, *(v for node in nodes for v in node.outputs)]
     arrays = [v.type for v in values if isinstance(v.type, ArrayType)]
     if arrays and not (hosted and all(map(_is_small, arrays))):
@@ -58,7 +58,8 @@ def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | No
 
 def has_loops(graph: Graph) -> bool:
     """Whether a program does anything as often as data says."""
-    return any(node.op.name in _LOOPS for node in _nodes(graph))
+    nodes = _nodes(graph)
+    return any(isinstance(node.op, WhileLoop) or node.op.kind == "call" for node in nodes)
 
 
 def _is_small(t: ArrayType) -> bool:

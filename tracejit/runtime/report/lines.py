@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Line", "compiled_lines", "host_lines"]
 
-#: Ops that call functions of Python.
-_HOST_CALLS = frozenset(("host_call", "host_draw", "host_exchange", "recv", "send"))
-
 #: What goes without saying of a line for which one of these is said.
 _TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
 
@@ -83,11 +80,13 @@ def host_lines(host: Iterable[Node], notes: Sequence[Any]) -> list[tuple[Where |
 
     The places of `notes`, which the front end has made of calls, have columns.
     """
+    from tracejit.ops.host.call import HostCall
+
     noted = {(note.where, note.detail): note.where for note in notes if note.kind == "host"}
     out = []
     for node in host:
         why = f"{_spelled(node)} runs through NumPy"
-        if node.op.name in _HOST_CALLS:
+        if isinstance(node.op, HostCall):
             from tracejit.frontend.host.functions import spelled_call
 
             why = spelled_call(node.attrs)
