@@ -367,6 +367,10 @@ class DerivativeBuilder:
         """a @ b."""
         return self.op("matmul", a, b)
 
+    def solve(self, a: Value, b: Value, vector: bool = False) -> Value:
+        """The x with a @ x = b."""
+        return self.op("solve", a, b, vector=vector)
+
     def sum(self, a: Value, axes: Sequence[int]) -> Value:
         """The sum over axes, which are dropped."""
         return self.op("reduce_sum", a, axes=tuple(sorted(axes))) if axes else a

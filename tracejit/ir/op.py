@@ -82,6 +82,12 @@ class Op:
     sums: ClassVar[bool] = False
     #: It puts the elements along `axis` in order, or tells their places in it.
     sorts: ClassVar[bool] = False
+    #: The routine of LAPACK that computes it for matrices, by the name of the helper that calls it;
+    #: `stacked` if code repeats that for stacks of them.
+    routine: ClassVar[str] = ""
+    stacked: ClassVar[bool] = False
+    #: (array package, operands, attributes) -> results: what computes it on a device.
+    by_package: ClassVar[Any] = None
     #: It factors the matrices of its first operand by row interchanges.
     factors: ClassVar[bool] = False
     #: It is the operand; what is computed from it is not merged with its twin.
@@ -116,6 +122,10 @@ class Op:
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError
+
+    def loop(self, attrs: Attrs) -> str:
+        """The loop of NumPy's linear algebra that computes it for stacks of matrices, or ""."""
+        return ""
 
     def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Of an op that gives its first operand with some elements replaced by its second: where.

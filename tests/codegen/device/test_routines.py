@@ -16,8 +16,8 @@ import tracejit
 from tests.codegen.cuda.fake_driver import FakeLibrary
 from tracejit.codegen.cuda.driver import CudaDriver
 from tracejit.codegen.device.cuda import CudaDevice
-from tracejit.codegen.device.routines import _solved
 from tracejit.codegen.device.simulated import SimulatedDevice
+from tracejit.ops.array.linalg import solved
 from tracejit.runtime.device.simulated import to_simulated
 
 
@@ -136,11 +136,11 @@ def test_stacks_of_systems_are_broadcast(a: tuple[int, ...], b: tuple[int, ...])
     xp = SimpleNamespace(linalg=Strict, broadcast_to=np.broadcast_to, empty=np.empty)
     rng = np.random.default_rng(0)
     x, y = rng.random(a), rng.random(b)
-    want, found = np.linalg.solve(x, y), _solved(xp, x, y)
+    want, found = np.linalg.solve(x, y), solved(xp, x, y)
     assert found.shape == want.shape
     np.testing.assert_allclose(found, want)
 
 
 def test_a_singular_matrix_is_an_error_without_right_sides() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        _solved(np, np.zeros((2, 2)), np.zeros((2, 0)))
+        solved(np, np.zeros((2, 2)), np.zeros((2, 0)))

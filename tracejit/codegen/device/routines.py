@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
-from numpy import broadcast_shapes, ndindex
 from numpy.linalg import LinAlgError
 
 from tracejit.base.late import imported
@@ -26,105 +25,16 @@ from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.views import copied
 from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.dims import Dim, evaluate, free_symbols, symbol
-from tracejit.ir.graph import Node, attr_substitute
+from tracejit.ir.graph import Attrs, Node, attr_substitute
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.control.templates import make_object
 from tracejit.ops.host.call import HostCall
 
 __all__ = ["emit_routine", "routine_of"]
 
-#: (array package, operands, attributes) -> results.
-Routine: TypeAlias = Callable[[Any, Sequence[Any], dict[str, Any]], Sequence[Any]]
+#: As `Op.by_package`.
+Routine: TypeAlias = Callable[[Any, Sequence[Any], Attrs], Sequence[Any]]
 
-
-def _cholesky(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    if attrs.get("upper"):
-        return (xp.swapaxes(xp.linalg.cholesky(xp.swapaxes(x[0], -1, -2).conj()), -1, -2).conj(),)
-    return (xp.linalg.cholesky(x[0]),)
-
-
-def _triangular(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    a, b = x
-    t = xp.tril(a, -attrs["unit"]) if attrs["lower"] else xp.triu(a, attrs["unit"])
-    t = t + xp.eye(a.shape[-1], dtype=a.dtype) if attrs["unit"] else t
-    t = xp.swapaxes(t, -1, -2) if attrs["trans"] else t
-    return (_solved(xp, xp.conj(t) if attrs["trans"] == 2 else t, b),)
-
-
-def _lu_factor(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    linalg = imported("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
-    (a,) = x
-    packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
-    if not a.size:
-        return packed, pivots  # cuSOLVER refuses it.
-    for k in ndindex(a.shape[:-2]):
-        factors, rows = linalg.lu_factor(a[k])
-        packed[k], pivots[k] = factors.T, rows + 1
-    return packed, pivots
-
-
-def _factored_solve(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    return (_solved(xp, xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
-
-
-def _solved(xp: Any, a: Any, b: Any) -> Any:
-    """The x with a @ x = b, for stacks that are broadcast to each other, which CuPy does not do."""
-    if b.ndim == 1:
-        return _solved(xp, a, b[:, None])[..., 0]
-    stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (xp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b))
-    if 0 in a.shape:
-        return xp.empty(b.shape, b.dtype)
-    if b.shape[-1] == 0:
-        # CuPy divides by the number of columns; a singular matrix is an error all the same.
-        return xp.linalg.solve(a, a)[..., :0]
-    return xp.linalg.solve(a, b)
-
-
-def _contract(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    """Both operands as views with the loop axes that they move along, and their product."""
-    sizes = (*attrs["shape"], *attrs["summed"])
-    ndim = len(attrs["shape"])
-    if 0 in sizes:
-        return (xp.zeros(attrs["shape"], x[0].dtype),)
-    moved = [
-        {k for _, steps in attrs[side] for k, c in enumerate(steps) if c != 0}
-        for side in ("left", "right")
-    ]
-    # Along an axis of neither the first stands still.
-    own = [[k for k in range(len(sizes)) if k in moved[0] or k not in moved[1]], sorted(moved[1])]
-    operands: list[Any] = []
-    for v, side, axes in zip(x, ("left", "right"), own, strict=True):
-        first = v[tuple(slice(offset, None) for offset, _ in attrs[side])]
-        steps = [
-            sum(c[k] * s for (_, c), s in zip(attrs[side], v.strides, strict=True)) for k in axes
-        ]
-        view = xp.lib.stride_tricks.as_strided(first, [sizes[k] for k in axes], steps)
-        operands += [view, axes]
-    if attrs.get("wide"):
-        operands[::2] = (v.astype("float64") for v in operands[::2])
-    out = xp.einsum(*operands, list(range(ndim)), optimize=True)
-    return (out.astype(x[0].dtype, copy=False),)
-
-
-_ROUTINES: dict[str, Routine] = {
-    "contract": _contract,
-    "matmul": lambda xp, x, attrs: (xp.matmul(*x),),
-    "matmul_both": lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])),
-    "solve": lambda xp, x, attrs: (_solved(xp, *x),),
-    "lu_factor": _lu_factor,
-    "factored_solve": _factored_solve,
-    "factored_inverse": lambda xp, x, attrs: (xp.swapaxes(xp.linalg.inv(x[0]), -1, -2),),
-    "triangular_solve": _triangular,
-    "inv": lambda xp, x, attrs: (xp.linalg.inv(x[0]),),
-    "cholesky": _cholesky,
-    "sort": lambda xp, x, attrs: (xp.sort(x[0], axis=attrs["axis"]),),
-    "argsort": lambda xp, x, attrs: (
-        xp.argsort(x[0], axis=attrs["axis"], kind="stable" if attrs["stable"] else None),
-    ),
-    "true_positions": lambda xp, x, attrs: (xp.flatnonzero(x[0]),),
-    "compress": lambda xp, x, attrs: (x[0][x[1]],),
-}
 #: Modules of NumPy whose functions are taken by name.
 _TRANSFORMS = "numpy.fft:"
 #: Arguments of such functions before `out`, which CuPy's do not have.
@@ -133,7 +43,7 @@ _MOST = 4
 
 def routine_of(node: Node) -> Routine | None:
     """What computes a node on a device; None where the host does."""
-    found = _ROUTINES.get(node.op.name)
+    found: Routine | None = node.op.by_package
     if found is not None or not isinstance(node.op, HostCall) or node.binds:
         return found
     name = str(node.attrs["function"])
@@ -142,7 +52,7 @@ def routine_of(node: Node) -> Routine | None:
     if len(node.attrs["arguments"]) > _MOST or "out" in dict(node.attrs["keywords"]):
         return None
 
-    def transform(xp: Any, x: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    def transform(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
         function = getattr(xp.fft, name.removeprefix(_TRANSFORMS))
         args = [make_object(a, x) for a in attrs["arguments"]]
         named = {key: make_object(a, x) for key, a in attrs["keywords"]}

@@ -22,27 +22,8 @@ from tracejit.ops.array.triangular import TriangularSolve
 __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
 
 
-#: (op, axes of each operand) -> the helper's kind.
-_KINDS: dict[tuple[str | int, ...], str] = {
-    ("matmul", 2, 2): "product",
-    ("matmul", 2, 1): "gemv",
-    ("matmul", 1, 2): "gemv",
-    ("matmul", 1, 1): "dot",
-    ("solve", 2, 2): "gesv",
-    ("solve", 2, 1): "gesv",
-    ("triangular_solve", 2, 2): "trsm",
-    ("lu_factor", 2): "getrf",
-    ("factored_solve", 2, 2, 1, 2): "getrs",
-    ("factored_inverse", 2, 2, 1): "getri",
-    ("factored_diagonal", 2, 2, 1): "pivoted",
-    ("inv", 2): "inv",
-    ("cholesky", 2): "potrf",
-    ("lu_diagonal", 2): "ludiag",
-}
-
-
-#: Ops that have routines for the matrices of a stack, one after another.
-_STACKED = (LuFactor, FactoredSolve, FactoredInverse, FactoredDiagonal)
+#: Axes of the operands of a product -> the helper's kind.
+_PRODUCTS = {(2, 2): "product", (2, 1): "gemv", (1, 2): "gemv", (1, 1): "dot"}
 
 
 def array_of(v: Value) -> ArrayType:
@@ -53,18 +34,13 @@ def array_of(v: Value) -> ArrayType:
 
 def helper_of(node: Node) -> str | None:
     """The helper function that computes the node, or None."""
-    if node.op.kind != "library":
+    if not (node.op.routine or isinstance(node.op, MatMul)):
         return None
-    a = array_of(node.inputs[0])
-    ndims = tuple(array_of(v).ndim for v in node.inputs)
-    dtype = dtype_name(a.dtype)
-    if isinstance(node.op, (MatMul, TriangularSolve)):
-        ndims = tuple(min(n, 2) for n in ndims)
-    elif isinstance(node.op, _STACKED):
-        ndims = tuple(1 if k == 2 else 2 for k in range(len(ndims)))
-    kind = _KINDS.get((node.op.name, *ndims))
-    if kind is None:
+    ndims = [array_of(v).ndim for v in node.inputs]
+    if max(ndims) > 2 and not node.op.stacked:
         return None
+    kind = node.op.routine or _PRODUCTS[min(ndims[0], 2), min(ndims[1], 2)]
+    dtype = dtype_name(array_of(node.inputs[0]).dtype)
     name = f"tj_{kind}_{dtype}"
     return name if name in HELPERS and helper_address(name) is not None else None
 

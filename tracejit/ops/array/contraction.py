@@ -27,6 +27,35 @@ __all__ = ["Contract", "Places"]
 Places: TypeAlias = tuple[tuple[Dim, tuple[Dim, ...]], ...]
 
 
+def _by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+    """Both operands as views with the loop axes that they move along, and their product."""
+    sizes = (*attrs["shape"], *attrs["summed"])
+    ndim = len(attrs["shape"])
+    if 0 in sizes:
+        return (xp.zeros(attrs["shape"], x[0].dtype),)
+    moved = [
+        {k for _, steps in attrs[side] for k, c in enumerate(steps) if c != 0}
+        for side in ("left", "right")
+    ]
+    # Along an axis of neither the first stands still.
+    own = [
+        [k for k in range(len(sizes)) if k in moved[0] or k not in moved[1]],
+        sorted(moved[1]),
+    ]
+    operands: list[Any] = []
+    for v, side, axes in zip(x, ("left", "right"), own, strict=True):
+        first = v[tuple(slice(offset, None) for offset, _ in attrs[side])]
+        steps = [
+            sum(c[k] * s for (_, c), s in zip(attrs[side], v.strides, strict=True)) for k in axes
+        ]
+        view = xp.lib.stride_tricks.as_strided(first, [sizes[k] for k in axes], steps)
+        operands += [view, axes]
+    if attrs.get("wide"):
+        operands[::2] = (v.astype("float64") for v in operands[::2])
+    out = xp.einsum(*operands, list(range(ndim)), optimize=True)
+    return (out.astype(x[0].dtype, copy=False),)
+
+
 @register
 class Contract(Op):
     """The sums over the axes `summed` of a[left] * b[right], of the sizes `shape`, in C order.
@@ -40,6 +69,7 @@ class Contract(Op):
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
     sums: ClassVar[bool] = True
+    by_package = staticmethod(_by_package)
 
     def infer(
         self,

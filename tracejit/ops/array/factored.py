@@ -11,6 +11,7 @@ row, counted from 1, that each row was interchanged with, as LAPACK has them. Th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type, shape_of
+from tracejit.ops.array.linalg import solved
 from tracejit.ops.array.triangular import substituted
 from tracejit.ops.checks import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.rules.factored import (
@@ -103,6 +105,8 @@ class LuFactor(LuFactorRules, Op):
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
     factors: ClassVar[bool] = True
+    routine: ClassVar[str] = "getrf"
+    stacked: ClassVar[bool] = True
 
     def infer(
         self,
@@ -115,6 +119,18 @@ class LuFactor(LuFactorRules, Op):
         only_attrs(self.name, attrs)
         a = _square(self.name, inputs[0])
         return ArrayType(a.dtype, a.shape), ArrayType(DTYPES["i64"], a.shape[:-1])
+
+    @staticmethod
+    def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+        linalg = import_module("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
+        (a,) = x
+        packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
+        if not a.size:
+            return packed, pivots  # cuSOLVER refuses it.
+        for k in np.ndindex(a.shape[:-2]):
+            factors, rows = linalg.lu_factor(a[k])
+            packed[k], pivots[k] = factors.T, rows + 1
+        return packed, pivots
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         from scipy.linalg import lapack
@@ -149,6 +165,8 @@ class FactoredSolve(FactoredSolveRules, Op):
     kind: ClassVar[str] = "library"
     raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
+    routine: ClassVar[str] = "getrs"
+    stacked: ClassVar[bool] = True
 
     def infer(
         self,
@@ -165,6 +183,10 @@ class FactoredSolve(FactoredSolveRules, Op):
         fits = a.dtype == b.dtype and b.shape[:-1] == (*stack, a.shape[-1])
         require(fits, f"{self.name}: {a} and {b} do not fit")
         return (ArrayType(b.dtype, b.shape),)
+
+    @staticmethod
+    def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+        return (solved(xp, xp.swapaxes(x[0], -1, -2) if attrs["trans"] else x[0], x[3]),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         _, packed, pivots, b = inputs
@@ -212,6 +234,9 @@ class FactoredInverse(FactoredInverseRules, Op):
     kind: ClassVar[str] = "library"
     raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
+    routine: ClassVar[str] = "getri"
+    stacked: ClassVar[bool] = True
+    by_package = staticmethod(lambda xp, x, attrs: (xp.swapaxes(xp.linalg.inv(x[0]), -1, -2),))
 
     def infer(
         self,
@@ -247,6 +272,8 @@ class FactoredDiagonal(FactoredDiagonalRules, Op):
     name: ClassVar[str] = "factored_diagonal"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    routine: ClassVar[str] = "pivoted"
+    stacked: ClassVar[bool] = True
 
     def infer(
         self,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__: list[str] = []
+__all__ = ["solved"]
 
 
 @register
@@ -39,6 +39,8 @@ class MatMul(MatMulRules, Op):
     parity: ClassVar[str] = "order"
     sums: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.matmul
+    stacked: ClassVar[bool] = True
+    by_package = staticmethod(lambda xp, x, attrs: (xp.matmul(*x),))
 
     def infer(
         self,
@@ -94,6 +96,7 @@ class MatMulBoth(MatMulBothRules, Op):
     name: ClassVar[str] = "matmul_both"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    by_package = staticmethod(lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])))
 
     def infer(
         self,
@@ -170,6 +173,20 @@ def _samples(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
     return out
 
 
+def solved(xp: Any, a: Any, b: Any) -> Any:
+    """The x with a @ x = b by a package, for stacks that are broadcast, which CuPy does not do."""
+    if b.ndim == 1:
+        return solved(xp, a, b[:, None])[..., 0]
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (xp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b))
+    if 0 in a.shape:
+        return xp.empty(b.shape, b.dtype)
+    if b.shape[-1] == 0:
+        # CuPy divides by the number of columns; a singular matrix is an error all the same.
+        return xp.linalg.solve(a, a)[..., :0]
+    return xp.linalg.solve(a, b)
+
+
 @register
 class Solve(SolveRules, Op):
     """The x with a @ x = b; `vector`: b is one vector, else a stack of matrices.
@@ -183,6 +200,8 @@ class Solve(SolveRules, Op):
     parity: ClassVar[str] = "order"
     factors: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.linalg.solve
+    routine: ClassVar[str] = "gesv"
+    by_package = staticmethod(lambda xp, x, attrs: (solved(xp, *x),))
 
     def infer(
         self,
@@ -203,6 +222,9 @@ class Solve(SolveRules, Op):
             return (ArrayType(a.dtype, a.shape[:-1]),)
         stack = broadcast_shapes(self.name, a.shape[:-2], b.shape[:-2])
         return (ArrayType(a.dtype, (*stack, *b.shape[-2:])),)
+
+    def loop(self, attrs: Attrs) -> str:
+        return "solve1" if attrs["vector"] else "solve"
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -234,6 +256,8 @@ class Inv(InvRules, Op):
     raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.inv
+    routine: ClassVar[str] = "inv"
+    by_package = staticmethod(lambda xp, x, attrs: (xp.linalg.inv(x[0]),))
 
     def infer(
         self,
@@ -246,6 +270,9 @@ class Inv(InvRules, Op):
         only_attrs(self.name, attrs)
         a = _square(self.name, inputs[0])
         return (ArrayType(a.dtype, a.shape),)
+
+    def loop(self, attrs: Attrs) -> str:
+        return "inv"
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -274,6 +301,7 @@ class Cholesky(CholeskyRules, Op):
     raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.cholesky
+    routine: ClassVar[str] = "potrf"
 
     def infer(
         self,
@@ -287,6 +315,16 @@ class Cholesky(CholeskyRules, Op):
         a = _square(self.name, inputs[0])
         require(type(attrs["upper"]) is bool, "cholesky: upper must be a bool")
         return (ArrayType(a.dtype, a.shape),)
+
+    @staticmethod
+    def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+        if attrs["upper"]:
+            turned = xp.linalg.cholesky(xp.swapaxes(x[0], -1, -2).conj())
+            return (xp.swapaxes(turned, -1, -2).conj(),)
+        return (xp.linalg.cholesky(x[0]),)
+
+    def loop(self, attrs: Attrs) -> str:
+        return "cholesky_up" if attrs["upper"] else "cholesky_lo"
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -314,6 +352,7 @@ class LuDiagonal(LuDiagonalRules, Op):
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
     factors: ClassVar[bool] = True
+    routine: ClassVar[str] = "ludiag"
 
     def infer(
         self,

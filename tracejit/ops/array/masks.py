@@ -30,6 +30,7 @@ class TruePositions(Op):
     kind: ClassVar[str] = "library"
     numpy: ClassVar[Any] = np.flatnonzero
     constant: ClassVar[bool] = True
+    by_package = staticmethod(lambda xp, x, attrs: (xp.flatnonzero(x[0]),))
 
     def infer(
         self,
@@ -57,6 +58,7 @@ class Compress(CompressRules, Op):
     name: ClassVar[str] = "compress"
     kind: ClassVar[str] = "library"
     numpy: ClassVar[Any] = np.compress
+    by_package = staticmethod(lambda xp, x, attrs: (x[0][x[1]],))
 
     def infer(
         self,

@@ -39,6 +39,7 @@ class Sort(SortRules, Op):
     kind: ClassVar[str] = "library"
     sorts: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.sort
+    by_package = staticmethod(lambda xp, x, attrs: (xp.sort(x[0], axis=attrs["axis"]),))
 
     def infer(
         self,
@@ -86,6 +87,11 @@ class ArgSort(Op):
         axis_of(self.name, attrs, x)
         require(type(attrs["stable"]) is bool, "argsort: stable must be a bool")
         return (ArrayType(DTYPES["i64"], x.shape),)
+
+    @staticmethod
+    def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+        kind = "stable" if attrs["stable"] else None
+        return (xp.argsort(x[0], axis=attrs["axis"], kind=kind),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         stable = attrs["stable"] or None

@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.array.linalg import solved
 from tracejit.ops.checks import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.rules.triangular import TriangularSolveRules
 from tracejit.ops.samples import FLOATS, LAYOUTS, array
@@ -33,6 +34,8 @@ class TriangularSolve(TriangularSolveRules, Op):
     name: ClassVar[str] = "triangular_solve"
     kind: ClassVar[str] = "library"
     parity: ClassVar[str] = "order"
+    routine: ClassVar[str] = "trsm"
+    stacked: ClassVar[bool] = True
 
     def infer(
         self,
@@ -51,6 +54,14 @@ class TriangularSolve(TriangularSolveRules, Op):
         stack = broadcast_shapes(self.name, a.shape[:-2], b.shape[:-2])
         require(fits and stack == b.shape[:-2], f"{self.name}: {a} and {b} do not fit")
         return (ArrayType(b.dtype, b.shape),)
+
+    @staticmethod
+    def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
+        a, b = x
+        t = xp.tril(a, -attrs["unit"]) if attrs["lower"] else xp.triu(a, attrs["unit"])
+        t = t + xp.eye(a.shape[-1], dtype=a.dtype) if attrs["unit"] else t
+        t = xp.swapaxes(t, -1, -2) if attrs["trans"] else t
+        return (solved(xp, xp.conj(t) if attrs["trans"] == 2 else t, b),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         a, b = inputs

@@ -68,8 +68,8 @@ def bound(
 
 def loop_call(node: Node) -> LoopCall | None:
     """The loop that a host call is; None for others."""
-    if node.op.name in _STACKED:
-        return _stacked(node)
+    if loop := node.op.loop(node.attrs):
+        return _stacked(node, getattr(linalg, loop))
     path = node.attrs.get("function", "")
     names = DECOMPOSITIONS.get(path) or TRANSFORMS.get(path)
     if names is None or node.binds:
@@ -86,22 +86,11 @@ def loop_call(node: Node) -> LoopCall | None:
     return call if call is not None and _fits(call, node) else None
 
 
-#: Ops on stacks of matrices, which NumPy has loops for.
-_STACKED = ("solve", "inv", "cholesky")
-
-
-def _stacked(node: Node) -> LoopCall | None:
+def _stacked(node: Node, ufunc: np.ufunc) -> LoopCall | None:
     """The loop of an op on stacks of matrices of double precision."""
-    name, a, attrs = node.op.name, node.inputs[0], node.attrs
+    a = node.inputs[0]
     if not isinstance(a.type, ArrayType) or a.type.dtype.char not in "dD":
         return None
-    ufunc: np.ufunc
-    if name == "solve":
-        ufunc = linalg.solve1 if attrs["vector"] else linalg.solve
-    elif name == "inv":
-        ufunc = linalg.inv
-    else:
-        ufunc = linalg.cholesky_up if attrs["upper"] else linalg.cholesky_lo
     types = next((s for s in ufunc.types if s[0] == a.type.dtype.char), None)
     if types is None:
         return None

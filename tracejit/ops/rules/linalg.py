@@ -283,7 +283,7 @@ class SolveRules:
 def _solved(c: DerivativeBuilder, a: Value, b: Value, trans: int) -> Value:
     """The solution of a system of `a`, or of its transpose, by the factors of `a`."""
     if dtype_of(a.type).char not in "dD":
-        return c.op("solve", c.swapped(a) if trans else a, b, vector=False)
+        return c.solve(c.swapped(a) if trans else a, b)
     return c.op("factored_solve", a, *c.ops("lu_factor", [a]), b, trans=trans)
 
 

@@ -299,7 +299,7 @@ def _right_part(v: Term, k: Dim) -> Term:
 
 def _over(b: Term, r: Term) -> Term:
     """b r^-1."""
-    return b.of(b.c.op("solve", r.T.value, b.T.value, vector=False)).T
+    return b.of(b.c.solve(r.T.value, b.T.value)).T
 
 
 def _turning(w: Term) -> Term:

@@ -159,7 +159,7 @@ def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     if "a" not in tangents:
         return (None,)
     (t,) = terms(at, c.cast(tangents["a"], dtype_of(v.type)))
-    inner = v.of(c.op("solve", v.value, (t @ v).value, vector=False))
+    inner = v.of(c.solve(v.value, (t @ v).value))
     outs = [dtype_of(o) for o in at.call.outputs]
     turned = None
     if not at.path.endswith("eigvals"):

@@ -76,7 +76,7 @@ def _solve(at: FormulaAdaptor) -> Sequence[Value]:
     vector = _is_vector(at, a.type, b.type)
     a = _structured(at, a)
     a = c.swapped(a) if at.constant("transposed", False) else a
-    return [c.op("solve", a, b, vector=vector)]
+    return [c.solve(a, b, vector)]
 
 
 @formula([f"{_BASIC}inv"], "a")
