@@ -75,7 +75,7 @@ def emit_sort(e: ProgramContext, node: Node) -> bool:
     address = sort_address(t.dtype.str, positions, stable)
     if address is None:
         return False
-    name = f"tj_{'argsort' if positions else 'sort'}_{dtype}{'_stable' * stable}"
+    name = f"tj_{node.op.name}_{dtype}{'_stable' * stable}"
     e.module.declare(name, "i32", ["ptr"] * (1 + positions) + ["i64", "ptr"])
     e.symbols[name] = address
     line = _Lines(e, node, name)

@@ -14,10 +14,10 @@ from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import copied, in_order_of, laid_out_as
 from tracejit.frontend.numpy.registry import HANDLERS, bound_to, call_function
-from tracejit.frontend.numpy.selection import as_scalar
+from tracejit.frontend.numpy.selection import as_scalar, sort_in_place
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import whole_view
-from tracejit.frontend.numpy.stores import TracedFlat, sort_in_place
+from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.tracer import (

@@ -38,7 +38,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["as_operand", "as_scalar", "check_kind", "truth"]
+__all__ = ["as_operand", "as_scalar", "sort_in_place", "truth"]
 
 #: Decimals whose powers of ten are floats.
 _MOST_PLACES = 300
@@ -192,7 +192,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return in_order_of(out, x) if isinstance(x, TracedArray) and x.ndim else out
 
 
-def check_kind(kind: Any, stable: Any) -> None:
+def _check_kind(kind: Any, stable: Any) -> None:
     """Raise ValueError where both say how to sort."""
     if kind is not None and stable is not None:
         raise ValueError("`kind` and keyword parameters can't be provided at the same time.")
@@ -202,12 +202,23 @@ def check_kind(kind: Any, stable: Any) -> None:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in ascending order."""
     only("np.sort", order=order)
-    check_kind(kind, stable)
+    _check_kind(kind, stable)
     x = asarray(a)
     if axis is None:
         x, axis = ravel(x), 0
     k = normalize_axis_index(axis, x.ndim)
     return along_axis("sort", x, k, copies=True)
+
+
+def sort_in_place(
+    x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
+    """`x.sort()`: the elements in ascending order along one axis."""
+    _check_kind(kind, stable)
+    if order is not None:
+        raise TraceError("TJ004", "sort with order=", user_line())
+    k = normalize_axis_index(axis, x.ndim)
+    x.store(here().emit("sort", (x.value(),), axis=k))
 
 
 @handles(np.argsort)
@@ -216,7 +227,7 @@ def argsort(
 ) -> Any:
     """The indices that sort the elements."""
     only("np.argsort", order=order)
-    check_kind(kind, stable)
+    _check_kind(kind, stable)
     x = asarray(a)
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0

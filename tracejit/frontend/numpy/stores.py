@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, is_static_number
@@ -15,7 +14,7 @@ from tracejit.frontend.numpy.items.keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
 from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
-from tracejit.frontend.numpy.selection import check_kind, truth
+from tracejit.frontend.numpy.selection import truth
 from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
@@ -36,7 +35,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import dtype_of
 
-__all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
+__all__ = ["TracedFlat", "set_attribute"]
 
 
 def _target(a: Any, name: str) -> TracedArray:
@@ -194,17 +193,6 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     number = elementwise(np.subtract, (np.cumsum(reshaped(m, (x.type.size,))), 1))
     picked = v[elementwise(np.remainder, (number, v.shape[0]))]
     store_masked(x, reshaped(picked, x.type.shape), m, "no", "np.place")
-
-
-def sort_in_place(
-    x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> None:
-    """`x.sort()`: the elements in ascending order along one axis."""
-    check_kind(kind, stable)
-    if order is not None:
-        raise TraceError("TJ004", "sort with order=", user_line())
-    k = normalize_axis_index(axis, x.ndim)
-    x.store(here().emit("sort", (x.value(),), axis=k))
 
 
 def set_shape(x: TracedArray, value: Any) -> None:

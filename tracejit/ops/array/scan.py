@@ -11,14 +11,15 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import OPS, Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take
-from tracejit.ops.rules.reduction import CumProdRules, CumSumRules, LinearRecurrenceRules
+from tracejit.ops.rules.reduction import flipped, shifted
+from tracejit.ops.rules.shape import Linear
 from tracejit.ops.samples import LAYOUTS, array, edges
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
-    from tracejit.ir.derivatives import DerivativeBuilder
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "running_sums"]
 
 
 class Scan(Op):
@@ -66,8 +67,24 @@ class Scan(Op):
         return out
 
 
+def running_sums(c: DerivativeBuilder, v: Value, axis: int) -> Value:
+    """`np.cumsum(v, axis)`."""
+    return c.op("cumsum", v, axis=axis)
+
+
+def _recurrence(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
+    """y[k] = factors[k] * y[k - 1] + terms[k]."""
+    return c.op("linear_recurrence", factors, terms, axis=axis)
+
+
+def _recurrence_backwards(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
+    """z[k] = factors[k + 1] * z[k + 1] + terms[k]: the transpose of `_recurrence`, by its terms."""
+    turned = shifted(c, flipped(c, factors, axis), axis, 0)
+    return flipped(c, _recurrence(c, turned, flipped(c, terms, axis), axis), axis)
+
+
 @register
-class CumSum(CumSumRules, Scan):
+class CumSum(Linear, Scan):
     """Running sums along `axis`."""
 
     name: ClassVar[str] = "cumsum"
@@ -75,22 +92,50 @@ class CumSum(CumSumRules, Scan):
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.cumsum
 
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        axis = at.attrs["axis"]
+        return flipped(c, running_sums(c, flipped(c, g, axis), axis), axis)
+
 
 @register
-class CumProd(CumProdRules, Scan):
-    """Running products along `axis`."""
+class CumProd(Scan):
+    """Running products along `axis`.
+
+    The tangents follow the recurrence with the terms y[k - 1] dx[k].
+    """
 
     name: ClassVar[str] = "cumprod"
     combine: ClassVar[str] = "multiply"
     ufunc: ClassVar[Any] = np.multiply
     numpy: ClassVar[Any] = np.cumprod
 
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The recurrence."""
+        (t,), axis = tangents, at.attrs["axis"]
+        if t is None:
+            return (None,)
+        terms = c.mul_no_nan(t, shifted(c, at.y(), axis, 1))
+        return (_recurrence(c, at.x(0), terms, axis),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The recurrence backwards."""
+        (g,), axis = cotangents, at.attrs["axis"]
+        if g is None or not at.wanted[0]:
+            return (None,)
+        z = _recurrence_backwards(c, at.x(0), g, axis)
+        return (c.mul_no_nan(z, shifted(c, at.y(), axis, 1)),)
+
 
 @register
-class LinearRecurrence(LinearRecurrenceRules, Op):
+class LinearRecurrence(Op):
     """y[k] = a[k] * y[k - 1] + b[k] along `axis`, with y[-1] = 0, for floats and complex numbers.
 
-    The derivative of a cumulative product follows one, and that of a recurrence another.
+    The derivative of a cumulative product follows one, and that of a recurrence another:
+    dy[k] = a[k] dy[k - 1] + (da[k] y[k - 1] + db[k]).
     """
 
     name: ClassVar[str] = "linear_recurrence"
@@ -121,6 +166,30 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
             for k in range(1, len(y)):
                 y[k] = OPS["multiply"].evaluate((a[k], y[k - 1]), {})[0] + b[k]
         return (out,)
+
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The recurrence of the tangents."""
+        (ta, tb), axis = tangents, at.attrs["axis"]
+        if ta is None and tb is None:
+            return (None,)
+        terms = tb
+        if ta is not None:
+            moved = c.mul_no_nan(ta, shifted(c, at.y(), axis, 0))
+            terms = moved if tb is None else c.add(moved, tb)
+        assert terms is not None
+        return (_recurrence(c, at.x(0), terms, axis),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The recurrence backwards."""
+        (g,), axis = cotangents, at.attrs["axis"]
+        if g is None:
+            return None, None
+        z = _recurrence_backwards(c, at.x(0), g, axis)
+        return (c.mul_no_nan(z, shifted(c, at.y(), axis, 0)) if at.wanted[0] else None), z
 
     def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         return (c.op(self.name, at.whole(0), at.whole(1), axis=at.attrs["axis"] + 1),)

@@ -11,12 +11,12 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take
-from tracejit.ops.rules.reduction import SortRules
+from tracejit.ops.rules.reduction import put_back, taken
 from tracejit.ops.samples import arrays, edges
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
-    from tracejit.ir.derivatives import DerivativeBuilder
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 
 __all__: list[str] = []
 
@@ -32,8 +32,11 @@ def _samples() -> list[tuple[list[Any], dict[str, Any]]]:
 
 
 @register
-class Sort(SortRules, Op):
-    """The elements in ascending order along `axis`; NaNs last."""
+class Sort(Op):
+    """The elements in ascending order along `axis`; NaNs last.
+
+    Derivatives move as a stable sort moves the elements: equal ones keep their order.
+    """
 
     name: ClassVar[str] = "sort"
     kind: ClassVar[str] = "library"
@@ -56,6 +59,27 @@ class Sort(SortRules, Op):
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.sort(inputs[0], axis=attrs["axis"])),)
+
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The tangents, moved."""
+        (t,), axis = tangents, at.attrs["axis"]
+        if t is None:
+            return (None,)
+        return (taken(c, t, self._order(c, at), axis),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The cotangents, moved back."""
+        (g,), axis = cotangents, at.attrs["axis"]
+        if g is None or not at.wanted[0]:
+            return (None,)
+        return (put_back(c, g, self._order(c, at), axis),)
+
+    def _order(self, c: DerivativeBuilder, at: NodeAdaptor) -> Value:
+        return c.op("argsort", at.x(0), axis=at.attrs["axis"], stable=True)
 
     def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)

@@ -15,6 +15,7 @@ from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Const, Expr
 from tracejit.ir.op import register
 from tracejit.ops.python.arithmetic import SAMPLES, PyOp
+from tracejit.ops.python.scalar_batch import UFUNCS
 from tracejit.ops.python.scalar_exprs import ZERO_F, ScalarRule, all_of, any_of, as_float, b1, f64
 from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 
@@ -107,21 +108,6 @@ def _makes_nan(x: Sequence[Expr], out: Expr) -> Expr | None:
 
 # The functions -----------------------------------------------------------------------------------
 
-#: Function of math -> the ufunc of the same meaning, where it has another name.
-_UFUNCS: dict[Any, str] = {
-    math.asin: "arcsin",
-    math.acos: "arccos",
-    math.atan: "arctan",
-    math.atan2: "arctan2",
-    math.asinh: "arcsinh",
-    math.acosh: "arccosh",
-    math.atanh: "arctanh",
-    math.degrees: "rad2deg",
-    math.radians: "deg2rad",
-    math.fabs: "absolute",
-    math.pow: "power",
-}
-
 #: Function of math -> the name of its op.
 MATH_OPS: dict[Any, str] = {}
 
@@ -130,7 +116,7 @@ def _define(
     python: Any, fn: str, fails: Failure = _never, parity: str = "ulp(1)", **more: Any
 ) -> None:
     name = f"py_{python.__name__}"
-    ufunc = _UFUNCS.get(python, python.__name__)
+    ufunc = UFUNCS.get(python.__name__, python.__name__)
     body = {
         "__doc__": f"Python's `math.{python.__name__}`.",
         "name": name,

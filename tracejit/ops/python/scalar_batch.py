@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__ = ["batched_rule", "is_elementwise", "named_operands"]
+__all__ = ["UFUNCS", "batched_rule", "is_elementwise", "named_operands"]
 
 
 def named_operands(types: Sequence[Type]) -> tuple[Any, ...]:
@@ -42,20 +42,26 @@ def named_operands(types: Sequence[Type]) -> tuple[Any, ...]:
 
 # From functions of kernels to elementwise ops -----------------------------------------------------
 
-_ARCS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
-_HYPERBOLIC = {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
-#: Functions of the C library that NumPy calls otherwise, and math's names of NumPy's.
-_NAMES = {
-    **{f"libm_{c}": numpy for c, numpy in {**_ARCS, **_HYPERBOLIC, "pow": "power"}.items()},
+#: The ufuncs that mean functions of C and Python of other names.
+UFUNCS = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "pow": "power",
+    "fabs": "absolute",
     "degrees": "rad2deg",
     "radians": "deg2rad",
-    "truncated": "cast",
 }
 
 
 def _op_name(fn: str) -> str | None:
     """The elementwise op that computes a function of kernels, if there is one."""
-    name = _NAMES.get(fn, fn.removeprefix("libm_"))
+    name = fn.removeprefix("libm_")
+    name = "cast" if fn == "truncated" else UFUNCS.get(name, name)
     return name if isinstance(OPS.get(name), Elementwise) else None
 
 

@@ -1,4 +1,4 @@
-"""Derivative rules of reductions, scans and sorting.
+"""Derivative rules of reductions, and what rules do along an axis.
 
 The derivative of a product is made of exclusive products, never of quotients: it is right where
 factors are zero, to any order. Of several equal extremes each has an equal share.
@@ -15,16 +15,13 @@ from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
 from tracejit.ops.rules.shape import Linear, slice_of
 
 __all__ = [
-    "CumProdRules",
-    "CumSumRules",
     "ExtremeRules",
-    "LinearRecurrenceRules",
     "ReduceProdRules",
     "ReduceSumRules",
-    "SortRules",
     "Weighted",
     "flipped",
     "put_back",
+    "shifted",
     "taken",
     "taken_transposed",
 ]
@@ -119,7 +116,7 @@ def _extremes(c: DerivativeBuilder, at: NodeAdaptor) -> tuple[Value, Value]:
     return hit, c.cast(c.sum(c.cast(hit, "i64"), axes), dtype_of(x.type))
 
 
-# Scans -------------------------------------------------------------------------------------------
+# Along an axis -----------------------------------------------------------------------------------
 
 
 def _along(t: Type, axis: int, entry: Dim, rest: Dim) -> tuple[Dim, ...]:
@@ -135,7 +132,7 @@ def flipped(c: DerivativeBuilder, v: Value, axis: int) -> Value:
     return slice_of(c, v, start, shape, step)
 
 
-def _shifted(c: DerivativeBuilder, v: Value, axis: int, first: complex) -> Value:
+def shifted(c: DerivativeBuilder, v: Value, axis: int, first: complex) -> Value:
     """Element k is element k - 1 of `v` along the axis; the first one is `first`."""
     t = v.type
     assert isinstance(t, ArrayType)
@@ -146,107 +143,7 @@ def _shifted(c: DerivativeBuilder, v: Value, axis: int, first: complex) -> Value
 
 def _exclusive_products(c: DerivativeBuilder, x: Value, axis: int) -> Value:
     """The products of all elements before each one."""
-    return _shifted(c, c.op("cumprod", x, axis=axis), axis, 1)
-
-
-def _recurrence(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
-    """y[k] = factors[k] * y[k - 1] + terms[k]."""
-    return c.op("linear_recurrence", factors, terms, axis=axis)
-
-
-def _recurrence_backwards(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
-    """z[k] = factors[k + 1] * z[k + 1] + terms[k]: the transpose of `_recurrence`, by its terms."""
-    turned = _shifted(c, flipped(c, factors, axis), axis, 0)
-    return flipped(c, _recurrence(c, turned, flipped(c, terms, axis), axis), axis)
-
-
-class CumSumRules(Linear):
-    """Each element has the sum of the cotangents from there on."""
-
-    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
-        axis = at.attrs["axis"]
-        return flipped(c, c.op("cumsum", flipped(c, g, axis), axis=axis), axis)
-
-
-class CumProdRules:
-    """y[k] = x[k] y[k - 1]: the tangents follow the recurrence with the terms y[k - 1] dx[k]."""
-
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
-        """The recurrence."""
-        (t,), axis = tangents, at.attrs["axis"]
-        if t is None:
-            return (None,)
-        terms = c.mul_no_nan(t, _shifted(c, at.y(), axis, 1))
-        return (_recurrence(c, at.x(0), terms, axis),)
-
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """The recurrence backwards."""
-        (g,), axis = cotangents, at.attrs["axis"]
-        if g is None or not at.wanted[0]:
-            return (None,)
-        z = _recurrence_backwards(c, at.x(0), g, axis)
-        return (c.mul_no_nan(z, _shifted(c, at.y(), axis, 1)),)
-
-
-class LinearRecurrenceRules:
-    """y[k] = a[k] y[k - 1] + b[k]: so dy[k] = a[k] dy[k - 1] + (da[k] y[k - 1] + db[k])."""
-
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
-        """The recurrence of the tangents."""
-        (ta, tb), axis = tangents, at.attrs["axis"]
-        if ta is None and tb is None:
-            return (None,)
-        terms = tb
-        if ta is not None:
-            moved = c.mul_no_nan(ta, _shifted(c, at.y(), axis, 0))
-            terms = moved if tb is None else c.add(moved, tb)
-        assert terms is not None
-        return (_recurrence(c, at.x(0), terms, axis),)
-
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """The recurrence backwards."""
-        (g,), axis = cotangents, at.attrs["axis"]
-        if g is None:
-            return None, None
-        z = _recurrence_backwards(c, at.x(0), g, axis)
-        return (c.mul_no_nan(z, _shifted(c, at.y(), axis, 0)) if at.wanted[0] else None), z
-
-
-# Sorting -----------------------------------------------------------------------------------------
-
-
-class SortRules:
-    """The elements move as a stable sort moves them: equal ones keep their order."""
-
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
-        """The tangents, moved."""
-        (t,), axis = tangents, at.attrs["axis"]
-        if t is None:
-            return (None,)
-        return (taken(c, t, _order(c, at.x(0), axis), axis),)
-
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """The cotangents, moved back."""
-        (g,), axis = cotangents, at.attrs["axis"]
-        if g is None or not at.wanted[0]:
-            return (None,)
-        return (put_back(c, g, _order(c, at.x(0), axis), axis),)
-
-
-def _order(c: DerivativeBuilder, x: Value, axis: int) -> Value:
-    return c.op("argsort", x, axis=axis, stable=True)
+    return shifted(c, c.op("cumprod", x, axis=axis), axis, 1)
 
 
 def taken(c: DerivativeBuilder, x: Value, places: Value, axis: int) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
+from tracejit.ops.array.scan import running_sums
 from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
 from tracejit.ops.host.derivatives.registry import as_array
 from tracejit.ops.rules.reduction import flipped
@@ -109,8 +110,7 @@ def _from_start(at: FormulaAdaptor, samples: _Samples, running: Value) -> Value:
 @formula([f"{_QUADRATURE}cumulative_trapezoid"], "y", "x", "dx")
 def _cumulative_trapezoid(at: FormulaAdaptor) -> Sequence[Value]:
     samples = _Samples(at)
-    running = samples.c.op("cumsum", samples.trapezoids(), axis=samples.axis)
-    return [_from_start(at, samples, running)]
+    return [_from_start(at, samples, running_sums(samples.c, samples.trapezoids(), samples.axis))]
 
 
 @formula([f"{_QUADRATURE}simpson"], "y", "x", "dx")
@@ -142,7 +142,7 @@ def _cumulative_simpson(at: FormulaAdaptor) -> Sequence[Value]:
     samples = _Samples(at)
     c, n = samples.c, samples.static()
     if n < 3:
-        return [_from_start(at, samples, c.op("cumsum", samples.trapezoids(), axis=samples.axis))]
+        return [_from_start(at, samples, running_sums(c, samples.trapezoids(), samples.axis))]
     forward = samples.first(samples.y, samples.d, n - 2, 1)
     turned = samples.first(
         flipped(c, samples.y, samples.axis), flipped(c, samples.d, samples.axis), n - 2, 1
@@ -153,4 +153,4 @@ def _cumulative_simpson(at: FormulaAdaptor) -> Sequence[Value]:
         is_first = k % 2 == 0 and k < n - 2
         parts.append(samples.part(forward, k, 1) if is_first else samples.part(backward, k - 1, 1))
     each = c.op("concatenate", *parts, axis=samples.axis)
-    return [_from_start(at, samples, c.op("cumsum", each, axis=samples.axis))]
+    return [_from_start(at, samples, running_sums(c, each, samples.axis))]
