@@ -9,10 +9,11 @@ import numpy as np
 
 from tracejit.ir.graph import Attrs
 from tracejit.ir.op import register, require
+from tracejit.ir.terms import Tangent, Term
 from tracejit.ir.types import DTYPES, dtype_name
 from tracejit.ops.array.complex_elements import Element, parts_dtype
-from tracejit.ops.array.elementwise import Elementwise, edge_values
-from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.array.elementwise import Elementwise, edge_values, times_i
+from tracejit.ops.rules.partials import LinearMap
 
 __all__: list[str] = []
 
@@ -43,12 +44,24 @@ class _Part(Elementwise):
         return [([edge_values(d, 0)], {}) for d in _WHOLE.values()]
 
 
+def _imag(v: Tangent, z: Term, y: Term) -> Term | None:
+    if not z.is_complex:
+        return None
+    return v.op("imag") if v.is_complex else times_i(-v)
+
+
+def _imaginary(v: Tangent, re: Term, im: Term, y: Term) -> Term:
+    """Of a complex number by its imaginary part; the transpose is minus the imaginary part."""
+    return -v.op("imag") if v.is_complex else times_i(v)
+
+
 @register
 class Real(_Part):
     """The real part of a complex operand."""
 
     name = "real"
-    partials = PARTIALS["real"]
+    # The rule takes the real part where a complex number becomes real.
+    partials = (1,)
     part = 0
 
 
@@ -57,7 +70,7 @@ class Imag(_Part):
     """The imaginary part of a complex operand."""
 
     name = "imag"
-    partials = PARTIALS["imag"]
+    partials = (LinearMap(_imag),)
     part = 1
 
 
@@ -66,7 +79,7 @@ class MakeComplex(Elementwise):
     """The complex number with these real and imaginary parts."""
 
     name = "make_complex"
-    partials = PARTIALS["make_complex"]
+    partials = (1, LinearMap(_imaginary))
     arity = 2
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:

@@ -4,11 +4,26 @@ All inputs of a node are arrays of one shape, or all are NumPy scalars; broadcas
 nodes of their own. `scalar` gives the element's expression for kernels. Complex elements are pairs
 of real expressions there; an op without a complex rule runs complex inputs through NumPy (`native`
 says so).
+
+In products of a tangent v with what depends on operands, a v of exactly 0 stays 0 beside an
+infinite or undefined partial derivative. That is what keeps the lane that `where` does not take out
+of gradients. A product of 0 and infinity that arises in a chain of functions by itself, as in
+sqrt(x)**2 at 0, is 0 by the same rule. What the rules give where a function has no derivative:
+
+- absolute, copysign and hypot at 0: 0, also for complex numbers; maximum, minimum, fmax and fmin of
+  equal operands: half for each; maximum and minimum of a NaN: 0, fmax and fmin: all for the number;
+- sqrt and cbrt at 0: infinity; log at 0: infinity; arctan2 at (0, 0): NaN;
+- x**p at x = 0, by x: 0 for p = 0 and p > 1, 1 for p = 1, infinite below 1;
+  by p: 0 for p >= 0, minus infinity for p < 0; for a negative real x: NaN by p;
+- remainder and fmod by the divisor: minus the whole quotient, with no jumps;
+- heaviside by its value at 0: 1 there; nextafter by its first operand: 1;
+- logaddexp of equal infinities: 1 for each.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -23,6 +38,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
+from tracejit.ir.terms import Tangent, Term, equal, function, where
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.array.axis_orders import k_order
 from tracejit.ops.array.complex_elements import (
@@ -34,8 +50,7 @@ from tracejit.ops.array.complex_elements import (
     real,
 )
 from tracejit.ops.index import ELSEWHERE_OF, UFUNCS_OF
-from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
-from tracejit.ops.rules.partials import ElementwiseDerivative
+from tracejit.ops.rules.partials import ElementwiseDerivative, LinearMap, Operand, Partial
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -49,6 +64,7 @@ __all__ = [
     "edge_values",
     "op_of",
     "parts_dtype",
+    "times_i",
 ]
 
 #: ufunc -> the op that means it.
@@ -276,11 +292,15 @@ _LATE_RULES: dict[str, tuple[str, str]] = {
 
 def ufunc_op(
     ufunc: Any,
-    parity: str = "exact",
-    work: float = 1.0,
+    partials: tuple[Partial, ...] | None,
+    parity: str,
+    work: float,
     native_on: tuple[str, ...] = Elementwise.native_on,
 ) -> None:
-    """Define and register the op of one ufunc, of whose name kernels have a function."""
+    """Define and register the op of one ufunc, of whose name kernels have a function.
+
+    Steps, and what gives no floats, have no `partials`.
+    """
     name = ufunc.__name__
     body: dict[str, Any] = {
         "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0]
@@ -292,11 +312,11 @@ def ufunc_op(
         "work": work,
         "arity": ufunc.nin,
         "native_on": native_on,
-        "constant": name in CONSTANT,
+        "constant": partials is None,
         "commutes": ufunc in _COMMUTES,
         "arithmetic": name if ufunc in _ARITHMETIC else "",
         "logic": _LOGIC.get(ufunc, ""),
-        "partials": PARTIALS.get(name),
+        "partials": partials,
     }
     if name in COMPLEX_RULES:
         body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
@@ -323,32 +343,217 @@ for _module, _names in ELSEWHERE_OF.items():
     _ELSEWHERE.later(_names, f"tracejit.ops.{_module}")
 
 
-#: ufuncs, parity, work and, where kernels have them for some dtypes only, those.
-_NATIVE: tuple[tuple[Any, ...], ...] = (
-    ((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), "exact", 1.0),
-    ((np.sign, np.square, np.conjugate, np.deg2rad, np.rad2deg), "exact", 1.0),
-    ((np.divide, np.sqrt), "exact", 4.0),
-    ((np.floor_divide, np.remainder, np.fmod), "exact", 10.0),
-    ((np.equal, np.not_equal, np.less, np.less_equal), "exact", 1.0),
-    ((np.greater, np.greater_equal), "exact", 1.0),
-    ((np.logical_and, np.logical_or, np.logical_xor, np.logical_not), "exact", 1.0, ("b",)),
-    ((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert), "exact", 1.0),
-    ((np.left_shift, np.right_shift), "exact", 1.0),
-    ((np.bitwise_count, np.gcd, np.lcm), "exact", 20.0),
-    ((np.maximum, np.minimum, np.fmax, np.fmin, np.copysign), "exact", 1.0),
-    ((np.nextafter, np.spacing), "exact", 1.0),
-    ((np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
-    ((np.signbit, np.floor, np.ceil, np.trunc, np.rint), "exact", 1.0),
-    ((np.exp, np.log, np.sin, np.cos, np.tanh), "ulp(2)", 15.0),
-    ((np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan), "ulp(2)", 40.0),
-    ((np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh), "ulp(2)", 40.0),
-    ((np.arcsinh, np.arccosh, np.arctanh, np.cbrt), "ulp(2)", 40.0),
-    ((np.arctan2, np.hypot, np.logaddexp, np.logaddexp2), "ulp(2)", 40.0),
-    ((np.float_power,), "ulp(2)", 40.0, ()),
+# Partial derivatives ------------------------------------------------------------------------------
+
+exp, log, sin, cos, sinh, cosh = map(function, ("exp", "log", "sin", "cos", "sinh", "cosh"))
+square, sqrt, hypot, sign = map(function, ("square", "sqrt", "hypot", "sign"))
+absolute, isnan, rint = map(function, ("absolute", "isnan", "rint"))
+
+
+def _sign_forward(v: Tangent, z: Term, unit: Term) -> Term | None:
+    """d(z / |z|) = i u Im(conj(u) dz) / |z|, with u = z / |z|; nothing for real numbers."""
+    return _turned(v, z, unit.conj(), unit) if z.is_complex else None
+
+
+def _sign_back(v: Tangent, z: Term, unit: Term) -> Term | None:
+    return _turned(v, z, unit, unit.conj()) if z.is_complex else None
+
+
+def _turned(v: Tangent, z: Term, left: Term, right: Term) -> Term:
+    speed = (v * left).op("imag") / absolute(z)
+    return times_i(speed) * right
+
+
+def times_i(v: Tangent) -> Tangent:
+    return v.of(v.full(0).op("make_complex", v).value)
+
+
+def _one_minus_square(v: Term) -> Term:
+    """(1 - v)(1 + v), which has no cancellation near v = 1."""
+    return (1 - v) * (1 + v)
+
+
+def _arcsinh_root(x: Term) -> Term:
+    """sqrt(1 + x**2), for real numbers without overflow."""
+    return sqrt(square(x) + 1) if x.is_complex else hypot(x, 1)
+
+
+def _arccosh_root(x: Term) -> Term:
+    """sqrt(x - 1) sqrt(x + 1): undefined below 1, and on the right branch of complex numbers."""
+    return sqrt(x - 1) * sqrt(x + 1)
+
+
+def _base(x: Term, p: Term, y: Term) -> Term:
+    """p x**(p - 1); 0 for p = 0, where x**p is 1 for every x, 0 and NaN too."""
+    plain = p * x ** (p - 1)
+    return where(~(absolute(x) > 0) & equal(p, 0), 0, plain)
+
+
+def _exponent(x: Term, p: Term, y: Term) -> Term:
+    """x**p log(x); 0 for x = 0 and p >= 0, where x**p does not change with p > 0."""
+    plain = y * log(x)
+    return where(equal(x, 0) & (p >= 0), 0, plain)
+
+
+def _angle(k: int, number: float) -> Partial:
+    """d arctan2(a, b) = (b da - a db) / h**2, h = hypot(a, b), without overflow."""
+
+    def rule(v: Tangent, *terms: Term) -> Term:
+        h = hypot(terms[0], terms[1])
+        return v * (terms[k] / h) / h * number
+
+    return LinearMap(rule)
+
+
+def _leg(k: int) -> Partial:
+    """d hypot(a, b) / da = a / hypot(a, b), 0 at the origin."""
+
+    def partial(*terms: Term) -> Term:
+        h = terms[2]
+        share = terms[k] / h
+        return where(equal(h, 0), 0, share)
+
+    return partial
+
+
+def _extreme(k: int, better: str, *, skips_nan: bool) -> Partial:
+    """All for the operand that wins, half for one of two equal ones."""
+
+    def rule(v: Tangent, *terms: Term) -> Term:
+        x, other = terms[k], terms[1 - k]
+        wins = x.op(better, other)
+        if skips_nan:
+            wins = wins | isnan(other) & equal(x, x)
+        return where(wins, v, where(equal(x, other), v * 0.5, 0))
+
+    return LinearMap(rule)
+
+
+def _share(exponential: str, k: int) -> Partial:
+    """d log(e**a + e**b) / da = e**(a - log(e**a + e**b)); 1 where `a` is the result.
+
+    Equal infinities have no difference.
+    """
+
+    def partial(*terms: Term) -> Term:
+        x, y = terms[k], terms[2]
+        apart = x - y
+        return where(equal(x, y), 0, apart).op(exponential)
+
+    return partial
+
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+_POWER: tuple[Partial, ...] = (_base, _exponent)
+
+#: Parity, work, ufuncs with their partial derivatives and, where kernels have them for some dtypes
+#: only, those.
+_UFUNCS: tuple[tuple[Any, ...], ...] = (
+    (
+        "exact",
+        1.0,
+        {
+            np.add: (1, 1),
+            np.subtract: (1, -1),
+            np.multiply: (lambda a, b, y: b, lambda a, b, y: a),
+            np.negative: (-1,),
+            np.positive: (1,),
+            # d|z| = Re(conj(z) dz / |z|); of a real number, its sign.
+            np.absolute: (lambda x, y: sign(x).conj(),),
+            np.sign: (LinearMap(_sign_forward, _sign_back),),
+            np.square: (lambda x, y: +(2 * x),),
+            np.conjugate: (LinearMap(lambda v, x, y: v.conj()),),
+            np.deg2rad: (math.pi / 180.0,),
+            np.rad2deg: (180.0 / math.pi,),
+        },
+    ),
+    (
+        "exact",
+        4.0,
+        {
+            # d(a / b) / db = -(a / b) / b.
+            np.divide: (lambda a, b, y: 1 / b, LinearMap(lambda v, a, b, y: -(v / b * y))),
+            np.sqrt: (lambda x, y: 1 / (2 * y),),
+        },
+    ),
+    (
+        "exact",
+        10.0,
+        {
+            np.floor_divide: None,
+            # Minus the whole quotient; of fmod that cut to a whole number, but for rounding.
+            np.remainder: (1, lambda a, b, y: -a.op("floor_divide", b)),
+            np.fmod: (1, lambda a, b, y: -rint((a - y) / b)),
+        },
+    ),
+    ("exact", 1.0, dict.fromkeys((np.equal, np.not_equal, np.less, np.less_equal))),
+    ("exact", 1.0, dict.fromkeys((np.greater, np.greater_equal))),
+    (
+        "exact",
+        1.0,
+        dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not)),
+        ("b",),
+    ),
+    ("exact", 1.0, dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert))),
+    ("exact", 1.0, dict.fromkeys((np.left_shift, np.right_shift))),
+    ("exact", 20.0, dict.fromkeys((np.bitwise_count, np.gcd, np.lcm))),
+    (
+        "exact",
+        1.0,
+        {
+            np.maximum: tuple(_extreme(k, "greater", skips_nan=False) for k in (0, 1)),
+            np.minimum: tuple(_extreme(k, "less", skips_nan=False) for k in (0, 1)),
+            np.fmax: tuple(_extreme(k, "greater", skips_nan=True) for k in (0, 1)),
+            np.fmin: tuple(_extreme(k, "less", skips_nan=True) for k in (0, 1)),
+            np.copysign: (lambda a, b, y: sign(a) * b.full(1).op("copysign", b), None),
+            np.nextafter: (1, None),
+            np.spacing: None,
+            np.heaviside: (None, LinearMap(lambda v, x, at_zero, y: where(equal(x, 0), v, 0))),
+            **dict.fromkeys((np.isnan, np.isinf, np.isfinite, np.signbit)),
+            **dict.fromkeys((np.floor, np.ceil, np.trunc, np.rint)),
+        },
+    ),
+    (
+        "ulp(2)",
+        15.0,
+        {
+            np.exp: (lambda x, y: y,),
+            np.log: (lambda x, y: 1 / x,),
+            np.sin: (lambda x, y: cos(x),),
+            np.cos: (lambda x, y: -sin(x),),
+            np.tanh: (lambda x, y: _one_minus_square(y),),
+        },
+    ),
+    (
+        "ulp(2)",
+        40.0,
+        {
+            np.exp2: (lambda x, y: _LN2 * y,),
+            np.expm1: (lambda x, y: y + 1,),
+            np.log2: (lambda x, y: (1 / _LN2) / x,),
+            np.log10: (lambda x, y: (1 / _LN10) / x,),
+            np.log1p: (lambda x, y: 1 / (x + 1),),
+            np.tan: (lambda x, y: square(y) + 1,),
+            np.arcsin: (lambda x, y: 1 / sqrt(_one_minus_square(x)),),
+            np.arccos: (lambda x, y: -1 / sqrt(_one_minus_square(x)),),
+            np.arctan: (lambda x, y: 1 / (square(x) + 1),),
+            np.sinh: (lambda x, y: cosh(x),),
+            np.cosh: (lambda x, y: sinh(x),),
+            np.arcsinh: (lambda x, y: 1 / _arcsinh_root(x),),
+            np.arccosh: (lambda x, y: 1 / _arccosh_root(x),),
+            np.arctanh: (lambda x, y: 1 / _one_minus_square(x),),
+            np.cbrt: (lambda x, y: 1 / (3 * square(y)),),
+            np.arctan2: (_angle(1, 1.0), _angle(0, -1.0)),
+            np.hypot: (_leg(0), _leg(1)),
+            np.logaddexp: (_share("exp", 0), _share("exp", 1)),
+            np.logaddexp2: (_share("exp2", 0), _share("exp2", 1)),
+        },
+    ),
+    ("ulp(2)", 40.0, {np.float_power: _POWER}, ()),
 )
-for _ufuncs, *_how in _NATIVE:
-    for _u in _ufuncs:
-        ufunc_op(_u, *_how)
+for _parity, _work, _partials_of, *_native_on in _UFUNCS:
+    for _u, _partials in _partials_of.items():
+        ufunc_op(_u, _partials, _parity, _work, *_native_on)
 
 
 @register
@@ -356,7 +561,7 @@ class Power(Elementwise):
     """`x ** y`. With `nonneg` the exponent of signed integers is known not to be negative."""
 
     name = "power"
-    partials = PARTIALS["power"]
+    partials = _POWER
     numpy = np.power
     arity = 2
     parity = "ulp(2)"
@@ -412,7 +617,7 @@ class Reciprocal(Elementwise):
     """1 / x; of integers 1, -1 and 0, and for 0 what NumPy has."""
 
     name = "reciprocal"
-    partials = PARTIALS["reciprocal"]
+    partials = (LinearMap(lambda v, x, y: -(v * y * y)),)
     numpy = np.reciprocal
     parity = "exact"
     complex_rule = staticmethod(COMPLEX_RULES["reciprocal"])
@@ -432,12 +637,20 @@ class Reciprocal(Elementwise):
         return out
 
 
+def _taken(v: Tangent, condition: Operand, *others: Term) -> Term:
+    return where(condition.of(condition.given), v, 0)
+
+
+def _not_taken(v: Tangent, condition: Operand, *others: Term) -> Term:
+    return where(condition.of(condition.given), 0, v)
+
+
 @register
 class Select(Elementwise):
     """`a` where the condition holds, else `b`: np.where of three operands of one shape."""
 
     name = "select"
-    partials = PARTIALS["select"]
+    partials = (None, LinearMap(_taken), LinearMap(_not_taken))
     arity = 3
     numpy = np.where
 
@@ -469,7 +682,7 @@ class Cast(Elementwise):
     """Conversion to `dtype`, as `astype(dtype)` does it."""
 
     name = "cast"
-    partials = PARTIALS["cast"]
+    partials = (1,)
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(attrs["dtype"] in DTYPES, f"cast: unknown dtype {attrs['dtype']}")

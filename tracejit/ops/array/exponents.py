@@ -12,10 +12,13 @@ from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
 from tracejit.ir.terms import Tangent, Term
 from tracejit.ops.array.elementwise import Elementwise, edge_values
-from tracejit.ops.rules.elementwise import PARTIALS
 from tracejit.ops.rules.partials import LinearMap, Operand
 
 __all__: list[str] = []
+
+
+def _scaled_by_power(v: Tangent, x: Operand, power: Operand, y: Term) -> Term:
+    return v.of(v.c.op("ldexp", v.value, power.given))
 
 
 @register
@@ -26,7 +29,7 @@ class LoadExponent(Elementwise):
     numpy = np.ldexp
     arity = 2
     work = 4.0
-    partials = PARTIALS["ldexp"]
+    partials = (LinearMap(_scaled_by_power), None)
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] == "f"

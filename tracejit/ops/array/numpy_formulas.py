@@ -30,7 +30,7 @@ from tracejit.ops.array.complex_elements import (
     scaled_absolute,
 )
 from tracejit.ops.array.elementwise import Elementwise, edge_values
-from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.rules.partials import partials_of
 
 __all__ = ["FORMULAS", "UNIFORM_POWERS", "formula_value"]
 
@@ -110,14 +110,14 @@ class FusedMultiply(_Formula):
     """The product of complex numbers with one rounding for two operations in each part."""
 
     name = "fused_multiply"
-    partials = PARTIALS["multiply"]
+    partials = partials_of("multiply")
     arity = 2
     ufunc = np.multiply
     complex_rule = staticmethod(fused_product)
 
 
 class _Size(_Formula):
-    partials = PARTIALS["absolute"]
+    partials = partials_of("absolute")
     ufunc = np.absolute
     work = 8.0
 
@@ -149,7 +149,7 @@ class UniformPower(Elementwise):
     """
 
     name = "uniform_power"
-    partials = PARTIALS["power"]
+    partials = partials_of("power")
     arity = 2
     parity = "ulp(2)"
     work = 45.0

@@ -17,7 +17,7 @@ import numpy as np
 from tracejit.ir.graph import Attrs
 from tracejit.ir.op import OPS, register
 from tracejit.ops.array.elementwise import Elementwise
-from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.rules.partials import partials_of
 
 __all__: list[str] = []
 
@@ -55,7 +55,7 @@ class NumPyLog10(_Called):
     """The logarithm to the base 10, by NumPy's loop."""
 
     name = "numpy_log10"
-    partials = PARTIALS["log10"]
+    partials = partials_of("log10")
     ufunc = np.log10
     work = 40.0
 
@@ -65,7 +65,7 @@ class NumPyPower(_Called):
     """`x ** y`, by NumPy's loop."""
 
     name = "numpy_power"
-    partials = PARTIALS["power"]
+    partials = partials_of("power")
     arity = 2
     ufunc = np.power
     work = 45.0

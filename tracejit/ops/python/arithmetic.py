@@ -40,8 +40,7 @@ from tracejit.ops.python.scalar_exprs import (
     pair_of,
     real,
 )
-from tracejit.ops.rules.elementwise import PARTIALS
-from tracejit.ops.rules.partials import ElementwiseDerivative
+from tracejit.ops.rules.partials import ElementwiseDerivative, partials_of
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -191,7 +190,7 @@ class PyAdd(_Arithmetic):
     """Python's `a + b`."""
 
     name: ClassVar[str] = "py_add"
-    partials = PARTIALS["add"]
+    partials = partials_of("add")
     arithmetic: ClassVar[str] = "add"
     python: ClassVar[Callable[..., Any]] = operator.add
 
@@ -201,7 +200,7 @@ class PySubtract(_Arithmetic):
     """Python's `a - b`."""
 
     name: ClassVar[str] = "py_subtract"
-    partials = PARTIALS["subtract"]
+    partials = partials_of("subtract")
     arithmetic: ClassVar[str] = "subtract"
     python: ClassVar[Callable[..., Any]] = operator.sub
 
@@ -211,7 +210,7 @@ class PyMultiply(_Arithmetic):
     """Python's `a * b`. A complex product with a NaN bails out: Python versions differ there."""
 
     name: ClassVar[str] = "py_multiply"
-    partials = PARTIALS["multiply"]
+    partials = partials_of("multiply")
     arithmetic: ClassVar[str] = "multiply"
     python: ClassVar[Callable[..., Any]] = operator.mul
 
@@ -234,7 +233,7 @@ class PyTrueDivide(PyOp):
     name: ClassVar[str] = "py_truediv"
     arithmetic: ClassVar[str] = "divide"
     raises: ClassVar[bool] = True
-    partials = PARTIALS["divide"]
+    partials = partials_of("divide")
     python: ClassVar[Callable[..., Any]] = operator.truediv
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
@@ -323,7 +322,7 @@ class PyMod(_Floored):
 
     name: ClassVar[str] = "py_mod"
     raises: ClassVar[bool] = True
-    partials = PARTIALS["remainder"]
+    partials = partials_of("remainder")
     fn: ClassVar[str] = "remainder"
     python: ClassVar[Callable[..., Any]] = operator.mod
 
@@ -338,7 +337,7 @@ class PyPower(PyOp):
 
     name: ClassVar[str] = "py_power"
     raises: ClassVar[bool] = True
-    partials = PARTIALS["power"]
+    partials = partials_of("power")
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = operator.pow
 
@@ -409,7 +408,7 @@ class PyNegative(PyOp):
 
     name: ClassVar[str] = "py_negative"
     arithmetic: ClassVar[str] = "negative"
-    partials = PARTIALS["negative"]
+    partials = partials_of("negative")
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.neg
@@ -431,7 +430,7 @@ class PyAbs(PyOp):
     """Python's `abs(a)`, a float for a complex number."""
 
     name: ClassVar[str] = "py_abs"
-    partials = PARTIALS["absolute"]
+    partials = partials_of("absolute")
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = abs

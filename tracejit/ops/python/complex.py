@@ -27,8 +27,7 @@ from tracejit.ops.python.scalar_exprs import (
     pair_of,
     real,
 )
-from tracejit.ops.rules.elementwise import PARTIALS
-from tracejit.ops.rules.partials import Operand
+from tracejit.ops.rules.partials import Operand, partials_of
 
 __all__: list[str] = []
 
@@ -38,7 +37,7 @@ class PyComplex(PyOp):
     """Python's `complex(a, b)` of real numbers."""
 
     name: ClassVar[str] = "py_complex"
-    partials = PARTIALS["make_complex"]
+    partials = partials_of("make_complex")
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = complex
 
@@ -65,7 +64,7 @@ class PyReal(_Part):
     """Python's `a.real`."""
 
     name: ClassVar[str] = "py_real"
-    partials = PARTIALS["real"]
+    partials = partials_of("real")
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("real")
 
     def scalar_expr(
@@ -81,7 +80,7 @@ class PyImag(_Part):
     """Python's `a.imag`."""
 
     name: ClassVar[str] = "py_imag"
-    partials = PARTIALS["imag"]
+    partials = partials_of("imag")
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("imag")
 
     def scalar_expr(
@@ -97,7 +96,7 @@ class PyConjugate(PyOp):
     """Python's `a.conjugate()`."""
 
     name: ClassVar[str] = "py_conjugate"
-    partials = PARTIALS["conjugate"]
+    partials = partials_of("conjugate")
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.methodcaller("conjugate")

@@ -32,7 +32,6 @@ from tracejit.ops.python.scalar_exprs import (
     real,
     truncated,
 )
-from tracejit.ops.rules.elementwise import PARTIALS
 from tracejit.ops.rules.partials import ElementwiseDerivative
 from tracejit.ops.samples import edges
 
@@ -85,7 +84,7 @@ class ToPyScalar(ElementwiseDerivative):
     """
 
     name: ClassVar[str] = "py_scalar"
-    partials = PARTIALS["cast"]
+    partials = (1,)
     kind: ClassVar[str] = "scalar"
 
     def infer(
@@ -161,7 +160,7 @@ class ToNpScalar(ElementwiseDerivative):
     """
 
     name: ClassVar[str] = "np_scalar"
-    partials = PARTIALS["cast"]
+    partials = (1,)
     kind: ClassVar[str] = "scalar"
 
     def infer(

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, TypeAlias
 
 from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Const, Expr
-from tracejit.ir.op import register
+from tracejit.ir.op import OPS, register
+from tracejit.ir.terms import function
 from tracejit.ops.python.arithmetic import SAMPLES, PyOp
 from tracejit.ops.python.scalar_batch import UFUNCS
 from tracejit.ops.python.scalar_exprs import ZERO_F, ScalarRule, all_of, any_of, as_float, b1, f64
-from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 
 __all__ = ["MATH_OPS", "PyMath"]
 
@@ -108,6 +108,9 @@ def _makes_nan(x: Sequence[Expr], out: Expr) -> Expr | None:
 
 # The functions -----------------------------------------------------------------------------------
 
+exp, square = map(function, ("exp", "square"))
+_ERF = 2.0 / math.sqrt(math.pi)
+
 #: Function of math -> the name of its op.
 MATH_OPS: dict[Any, str] = {}
 
@@ -116,14 +119,14 @@ def _define(
     python: Any, fn: str, fails: Failure = _never, parity: str = "ulp(1)", **more: Any
 ) -> None:
     name = f"py_{python.__name__}"
-    ufunc = UFUNCS.get(python.__name__, python.__name__)
+    if "partials" not in more:
+        twin: Any = OPS[UFUNCS.get(python.__name__, python.__name__)]
+        more |= {"constant": twin.constant, "partials": twin.partials}
     body = {
         "__doc__": f"Python's `math.{python.__name__}`.",
         "name": name,
         "python": staticmethod(python),
         "fn": fn,
-        "constant": ufunc in CONSTANT,
-        "partials": PARTIALS.get(ufunc),
         "fails": staticmethod(fails),
         "parity": parity,
         "raises": fails is not _never,
@@ -141,8 +144,10 @@ for _f in (math.sin, math.cos, math.tan):
     _define(_f, f"libm_{_f.__name__}", _of_infinity)
 for _f in (math.asin, math.acos):
     _define(_f, f"libm_{_f.__name__}", _beyond_one("greater"))
-for _f in (math.atan, math.tanh, math.asinh, math.cbrt, math.erf, math.erfc):
+for _f in (math.atan, math.tanh, math.asinh, math.cbrt):
     _define(_f, f"libm_{_f.__name__}")
+_define(math.erf, "libm_erf", partials=(lambda x, y: _ERF * exp(-square(x)),))
+_define(math.erfc, "libm_erfc", partials=(lambda x, y: -_ERF * exp(-square(x)),))
 _define(math.log1p, "libm_log1p", _where("less_equal", _MINUS_ONE))
 _define(math.acosh, "libm_acosh", _where("less", _ONE))
 _define(math.atanh, "libm_atanh", _beyond_one("greater_equal"))

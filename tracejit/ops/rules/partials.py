@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from tracejit.base.lazy_dataclass import dataclass
 from tracejit.errors import Underivable
 from tracejit.ir.graph import Value
-from tracejit.ir.op import Op
+from tracejit.ir.op import OPS, Op
 from tracejit.ir.terms import Tangent, Term, product
 from tracejit.ir.types import dtype_of
 
 if TYPE_CHECKING:
     from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 
-__all__ = ["ElementwiseDerivative", "LinearMap", "Operand", "Partial"]
+__all__ = ["ElementwiseDerivative", "LinearMap", "Operand", "Partial", "partials_of"]
 
 
 @dataclass(frozen=True)
@@ -107,3 +107,10 @@ class ElementwiseDerivative(Op):
             found = (back if transposed else partial.forward)(Tangent(at, lambda: v), *terms)
             return None if found is None else found.value
         return product(at.c, v, partial(*terms))
+
+
+def partials_of(name: str) -> tuple[Partial, ...]:
+    """Returns the partial derivatives of the elementwise op of a name."""
+    op = OPS[name]
+    assert isinstance(op, ElementwiseDerivative) and op.partials is not None
+    return op.partials

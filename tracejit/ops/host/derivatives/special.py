@@ -15,8 +15,7 @@ from tracejit.ir.terms import Number, Term, equal, function, where
 from tracejit.ir.types import shape_of
 from tracejit.ops.host.derivatives.partials import call, elementwise
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, matched, rule
-from tracejit.ops.rules.elementwise import PARTIALS
-from tracejit.ops.rules.partials import Partial
+from tracejit.ops.rules.partials import Partial, partials_of
 
 __all__: list[str] = []
 
@@ -44,8 +43,8 @@ def _holomorphic(name: str, *partials: Partial) -> None:
 
 
 # Where there is an op as well, its rule is this one too.
-for _name in ("expm1", "log1p", "exp2", "cbrt", "erf", "erfc"):
-    _holomorphic(_name, *PARTIALS[_name])
+for _name in ("expm1", "log1p", "exp2", "cbrt", "py_erf", "py_erfc"):
+    _holomorphic(_name.removeprefix("py_"), *partials_of(_name))
 _real("exp10", lambda x, y: y * math.log(10))
 _real("cosm1", lambda x, y: -sin(x))
 _real("sindg", lambda x, y: _special("cosdg", x) * _DEGREE)
