@@ -63,3 +63,44 @@ def test_moves_of_equal_elements_give_such_elements(name: str) -> None:
 def test_views_are_names_and_moves() -> None:
     assert set(named("view")) <= set(named("renames")) & set(named("moves"))
     assert all(OPS[name].fused == "index" for name in named("moves"))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", named("arithmetic"))
+def test_arithmetic_is_that_of_the_ufunc(name: str) -> None:
+    op: Any = OPS[name]
+    for inputs, attrs in op.samples():
+        if not any(isinstance(x, complex) for x in inputs):
+            try:
+                (out,) = op.evaluate(inputs, attrs)
+            except Bailout:
+                continue
+            with np.errstate(all="ignore"):
+                expected = getattr(np, op.arithmetic)(*(np.asarray(x) for x in plain(inputs)))
+            assert np.array_equal(out, expected, equal_nan=expected.dtype.kind in "fc")
+
+
+def plain(inputs: Any) -> Any:
+    """Python's truths as the ints that they are to its arithmetic."""
+    return [int(x) if type(x) is bool else x for x in inputs]
+
+
+@pytest.mark.parametrize("name", named("by_package"))
+def test_a_package_of_arrays_gives_what_the_op_means(name: str) -> None:
+    op: Any = OPS[name]
+    for inputs, attrs in op.samples():
+        with np.errstate(all="ignore"):
+            expected = op.evaluate(inputs, attrs)
+            found = op.by_package(np, inputs, attrs)
+        for x, y in zip(expected, found, strict=True):
+            loose = 1e-2 if x.dtype.char in "efF" else 1e-9
+            assert x.shape == y.shape
+            assert np.allclose(x, y, rtol=loose, atol=loose, equal_nan=True), (inputs, attrs)
+
+
+def test_terms_of_sums_have_no_further_form() -> None:
+    assert {OPS[op.term].term for op in OPS.values() if op.term} == {""}
+
+
+def test_what_repeats_a_routine_has_one() -> None:
+    assert {name for name in named("stacked") if not OPS[name].routine} == {"matmul"}

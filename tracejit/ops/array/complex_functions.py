@@ -38,6 +38,11 @@ def _times(x: Expr, y: Expr) -> Expr:
     return _f("multiply", x, y)
 
 
+def _angle(a: Expr, b: Expr) -> Expr:
+    """The angle of the complex number a + bi."""
+    return _f("arctan2", b, a)
+
+
 def _where(condition: Expr, a: Expr, b: Expr) -> Expr:
     return _f("select", condition, a, b)
 
@@ -137,7 +142,7 @@ def _log(a: Expr, b: Expr, is_wide: bool) -> Pair:
         far = _f("add", far, shift)
     size = _where(near, close, far)
     infinite = _test("logical_or", _test("isinf", a), _test("isinf", b))
-    return _where(infinite, _n(math.inf), size), _f("arctan2", b, a)
+    return _where(infinite, _n(math.inf), size), _angle(a, b)
 
 
 def _log_in_base(base: float) -> Rule:
@@ -297,7 +302,7 @@ def _arcsin(a: Expr, b: Expr, is_wide: bool) -> Pair:
     (p, q), (r, s) = _roots(x, y)
     far = _test("greater", _size(a, b), _n(_FAR))
     cosine = _f("subtract", _times(p, r), _times(q, s))
-    re = _f("arctan2", x, _where(far, _f("absolute", y), cosine))
+    re = _angle(_where(far, _f("absolute", y), cosine), x)
     im = _f("add", _f("arcsinh", _f("absolute", _f("subtract", _times(p, s), _times(q, r)))), more)
     im = _f("copysign", _where(_infinite(a, b), _n(math.inf), im), b)
     tiny = _is_tiny(a, b)
@@ -315,7 +320,7 @@ def _arccos_parts(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """The angle, and the size of the imaginary part."""
     x, y, more = _brought_nearer(a, b, is_wide)
     (p, q), (r, s) = _roots(x, y)
-    angle = _times(_f("arctan2", p, r), _n(2.0))
+    angle = _times(_angle(r, p), _n(2.0))
     size = _f(
         "add", _f("arcsinh", _f("absolute", _f("subtract", _times(q, r), _times(p, s)))), more
     )
@@ -350,7 +355,7 @@ def _arctanh(a: Expr, b: Expr, is_wide: bool) -> Pair:
     quotient = _f("divide", _times(u, _n(4.0)), _f("add", _times(below, below), square))
     re = _times(_f("log1p", quotient), _n(0.25))
     difference = _f("subtract", _times(below, _f("add", _n(1.0), u)), square)
-    im = _times(_f("arctan2", _times(v, _n(2.0)), difference), _n(0.5))
+    im = _times(_angle(difference, _times(v, _n(2.0))), _n(0.5))
     if is_wide:
         # The square of y has no bits left beside a pole.
         beside = _both(_is(x, 1.0), _test("less", y, _n(2.0**-500)))

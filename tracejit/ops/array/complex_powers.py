@@ -15,6 +15,7 @@ import math
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ops.array.complex_elements import COMPLEX_RULES, Element, Pair, real
 from tracejit.ops.array.complex_functions import (
+    _angle,
     _both,
     _f,
     _log,
@@ -77,7 +78,7 @@ def _log1p(a: Expr, b: Expr, is_wide: bool) -> Pair:
         total, rest = _sum(total, term)
         lost = _f("add", lost, rest)
     excess = _f("add", total, lost)
-    return _where(near, _times(_f("log1p", excess), _n(0.5)), far), _f("arctan2", b, up)
+    return _where(near, _times(_f("log1p", excess), _n(0.5)), far), _angle(up, b)
 
 
 #: Op name -> its rule: (dtype of the parts, operands) -> element.

@@ -259,6 +259,11 @@ _COMMUTES = frozenset(
     + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
 )
 _ARITHMETIC = frozenset((np.add, np.subtract, np.multiply, np.divide, np.negative))
+#: What kernels compute of these.
+_NATIVE_ON: dict[Any, tuple[str, ...]] = {
+    **dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not), ("b",)),
+    np.float_power: (),
+}
 _LOGIC: dict[Any, str] = {
     np.logical_not: "not",
     np.logical_and: "and",
@@ -290,14 +295,8 @@ _LATE_RULES: dict[str, tuple[str, str]] = {
 }
 
 
-def ufunc_op(
-    ufunc: Any,
-    partials: tuple[Partial, ...] | None,
-    parity: str,
-    work: float,
-    native_on: tuple[str, ...] = Elementwise.native_on,
-) -> None:
-    """Define and register the op of one ufunc, of whose name kernels have a function.
+def _define(ufunc: Any, partials: tuple[Partial, ...] | None, parity: str, work: float) -> None:
+    """Register the op of a ufunc, of whose name kernels have a function.
 
     Steps, and what gives no floats, have no `partials`.
     """
@@ -311,7 +310,7 @@ def ufunc_op(
         "parity": parity,
         "work": work,
         "arity": ufunc.nin,
-        "native_on": native_on,
+        "native_on": _NATIVE_ON.get(ufunc, Elementwise.native_on),
         "constant": partials is None,
         "commutes": ufunc in _COMMUTES,
         "arithmetic": name if ufunc in _ARITHMETIC else "",
@@ -446,114 +445,80 @@ def _share(exponential: str, k: int) -> Partial:
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _POWER: tuple[Partial, ...] = (_base, _exponent)
 
-#: Parity, work, ufuncs with their partial derivatives and, where kernels have them for some dtypes
-#: only, those.
-_UFUNCS: tuple[tuple[Any, ...], ...] = (
-    (
-        "exact",
-        1.0,
-        {
-            np.add: (1, 1),
-            np.subtract: (1, -1),
-            np.multiply: (lambda a, b, y: b, lambda a, b, y: a),
-            np.negative: (-1,),
-            np.positive: (1,),
-            # d|z| = Re(conj(z) dz / |z|); of a real number, its sign.
-            np.absolute: (lambda x, y: sign(x).conj(),),
-            np.sign: (LinearMap(_sign_forward, _sign_back),),
-            np.square: (lambda x, y: +(2 * x),),
-            np.conjugate: (LinearMap(lambda v, x, y: v.conj()),),
-            np.deg2rad: (math.pi / 180.0,),
-            np.rad2deg: (180.0 / math.pi,),
-        },
-    ),
-    (
-        "exact",
-        4.0,
-        {
-            # d(a / b) / db = -(a / b) / b.
-            np.divide: (lambda a, b, y: 1 / b, LinearMap(lambda v, a, b, y: -(v / b * y))),
-            np.sqrt: (lambda x, y: 1 / (2 * y),),
-        },
-    ),
-    (
-        "exact",
-        10.0,
-        {
-            np.floor_divide: None,
-            # Minus the whole quotient; of fmod that cut to a whole number, but for rounding.
-            np.remainder: (1, lambda a, b, y: -a.op("floor_divide", b)),
-            np.fmod: (1, lambda a, b, y: -rint((a - y) / b)),
-        },
-    ),
-    ("exact", 1.0, dict.fromkeys((np.equal, np.not_equal, np.less, np.less_equal))),
-    ("exact", 1.0, dict.fromkeys((np.greater, np.greater_equal))),
-    (
-        "exact",
-        1.0,
-        dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not)),
-        ("b",),
-    ),
-    ("exact", 1.0, dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert))),
-    ("exact", 1.0, dict.fromkeys((np.left_shift, np.right_shift))),
-    ("exact", 20.0, dict.fromkeys((np.bitwise_count, np.gcd, np.lcm))),
-    (
-        "exact",
-        1.0,
-        {
-            np.maximum: tuple(_extreme(k, "greater", skips_nan=False) for k in (0, 1)),
-            np.minimum: tuple(_extreme(k, "less", skips_nan=False) for k in (0, 1)),
-            np.fmax: tuple(_extreme(k, "greater", skips_nan=True) for k in (0, 1)),
-            np.fmin: tuple(_extreme(k, "less", skips_nan=True) for k in (0, 1)),
-            np.copysign: (lambda a, b, y: sign(a) * b.full(1).op("copysign", b), None),
-            np.nextafter: (1, None),
-            np.spacing: None,
-            np.heaviside: (None, LinearMap(lambda v, x, at_zero, y: where(equal(x, 0), v, 0))),
-            **dict.fromkeys((np.isnan, np.isinf, np.isfinite, np.signbit)),
-            **dict.fromkeys((np.floor, np.ceil, np.trunc, np.rint)),
-        },
-    ),
-    (
-        "ulp(2)",
-        15.0,
-        {
-            np.exp: (lambda x, y: y,),
-            np.log: (lambda x, y: 1 / x,),
-            np.sin: (lambda x, y: cos(x),),
-            np.cos: (lambda x, y: -sin(x),),
-            np.tanh: (lambda x, y: _one_minus_square(y),),
-        },
-    ),
-    (
-        "ulp(2)",
-        40.0,
-        {
-            np.exp2: (lambda x, y: _LN2 * y,),
-            np.expm1: (lambda x, y: y + 1,),
-            np.log2: (lambda x, y: (1 / _LN2) / x,),
-            np.log10: (lambda x, y: (1 / _LN10) / x,),
-            np.log1p: (lambda x, y: 1 / (x + 1),),
-            np.tan: (lambda x, y: square(y) + 1,),
-            np.arcsin: (lambda x, y: 1 / sqrt(_one_minus_square(x)),),
-            np.arccos: (lambda x, y: -1 / sqrt(_one_minus_square(x)),),
-            np.arctan: (lambda x, y: 1 / (square(x) + 1),),
-            np.sinh: (lambda x, y: cosh(x),),
-            np.cosh: (lambda x, y: sinh(x),),
-            np.arcsinh: (lambda x, y: 1 / _arcsinh_root(x),),
-            np.arccosh: (lambda x, y: 1 / _arccosh_root(x),),
-            np.arctanh: (lambda x, y: 1 / _one_minus_square(x),),
-            np.cbrt: (lambda x, y: 1 / (3 * square(y)),),
-            np.arctan2: (_angle(1, 1.0), _angle(0, -1.0)),
-            np.hypot: (_leg(0), _leg(1)),
-            np.logaddexp: (_share("exp", 0), _share("exp", 1)),
-            np.logaddexp2: (_share("exp2", 0), _share("exp2", 1)),
-        },
-    ),
-    ("ulp(2)", 40.0, {np.float_power: _POWER}, ()),
-)
-for _parity, _work, _partials_of, *_native_on in _UFUNCS:
+#: Parity and work -> ufuncs with their partial derivatives.
+_UFUNCS: dict[tuple[str, float], dict[Any, tuple[Partial, ...] | None]] = {
+    ("exact", 1.0): {
+        np.add: (1, 1),
+        np.subtract: (1, -1),
+        np.multiply: (lambda a, b, y: b, lambda a, b, y: a),
+        np.negative: (-1,),
+        np.positive: (1,),
+        # d|z| = Re(conj(z) dz / |z|); of a real number, its sign.
+        np.absolute: (lambda x, y: sign(x).conj(),),
+        np.sign: (LinearMap(_sign_forward, _sign_back),),
+        np.square: (lambda x, y: +(2 * x),),
+        np.conjugate: (LinearMap(lambda v, x, y: v.conj()),),
+        np.deg2rad: (math.pi / 180.0,),
+        np.rad2deg: (180.0 / math.pi,),
+        np.maximum: tuple(_extreme(k, "greater", skips_nan=False) for k in (0, 1)),
+        np.minimum: tuple(_extreme(k, "less", skips_nan=False) for k in (0, 1)),
+        np.fmax: tuple(_extreme(k, "greater", skips_nan=True) for k in (0, 1)),
+        np.fmin: tuple(_extreme(k, "less", skips_nan=True) for k in (0, 1)),
+        np.copysign: (lambda a, b, y: sign(a) * b.full(1).op("copysign", b), None),
+        np.nextafter: (1, None),
+        np.heaviside: (None, LinearMap(lambda v, x, at_zero, y: where(equal(x, 0), v, 0))),
+        **dict.fromkeys((np.equal, np.not_equal, np.less, np.less_equal)),
+        **dict.fromkeys((np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite)),
+        **dict.fromkeys((np.logical_and, np.logical_or, np.logical_xor, np.logical_not)),
+        **dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert)),
+        **dict.fromkeys((np.left_shift, np.right_shift, np.spacing, np.signbit)),
+        **dict.fromkeys((np.floor, np.ceil, np.trunc, np.rint)),
+    },
+    ("exact", 4.0): {
+        # d(a / b) / db = -(a / b) / b.
+        np.divide: (lambda a, b, y: 1 / b, LinearMap(lambda v, a, b, y: -(v / b * y))),
+        np.sqrt: (lambda x, y: 1 / (2 * y),),
+    },
+    ("exact", 10.0): {
+        np.floor_divide: None,
+        # Minus the whole quotient; of fmod that cut to a whole number, but for rounding.
+        np.remainder: (1, lambda a, b, y: -a.op("floor_divide", b)),
+        np.fmod: (1, lambda a, b, y: -rint((a - y) / b)),
+    },
+    ("exact", 20.0): dict.fromkeys((np.bitwise_count, np.gcd, np.lcm)),
+    ("ulp(2)", 15.0): {
+        np.exp: (lambda x, y: y,),
+        np.log: (lambda x, y: 1 / x,),
+        np.sin: (lambda x, y: cos(x),),
+        np.cos: (lambda x, y: -sin(x),),
+        np.tanh: (lambda x, y: _one_minus_square(y),),
+    },
+    ("ulp(2)", 40.0): {
+        np.exp2: (lambda x, y: _LN2 * y,),
+        np.expm1: (lambda x, y: y + 1,),
+        np.log2: (lambda x, y: (1 / _LN2) / x,),
+        np.log10: (lambda x, y: (1 / _LN10) / x,),
+        np.log1p: (lambda x, y: 1 / (x + 1),),
+        np.tan: (lambda x, y: square(y) + 1,),
+        np.arcsin: (lambda x, y: 1 / sqrt(_one_minus_square(x)),),
+        np.arccos: (lambda x, y: -1 / sqrt(_one_minus_square(x)),),
+        np.arctan: (lambda x, y: 1 / (square(x) + 1),),
+        np.sinh: (lambda x, y: cosh(x),),
+        np.cosh: (lambda x, y: sinh(x),),
+        np.arcsinh: (lambda x, y: 1 / _arcsinh_root(x),),
+        np.arccosh: (lambda x, y: 1 / _arccosh_root(x),),
+        np.arctanh: (lambda x, y: 1 / _one_minus_square(x),),
+        np.cbrt: (lambda x, y: 1 / (3 * square(y)),),
+        np.arctan2: (_angle(1, 1.0), _angle(0, -1.0)),
+        np.hypot: (_leg(0), _leg(1)),
+        np.logaddexp: (_share("exp", 0), _share("exp", 1)),
+        np.logaddexp2: (_share("exp2", 0), _share("exp2", 1)),
+        np.float_power: _POWER,
+    },
+}
+for (_parity, _work), _partials_of in _UFUNCS.items():
     for _u, _partials in _partials_of.items():
-        ufunc_op(_u, _partials, _parity, _work, *_native_on)
+        _define(_u, _partials, _parity, _work)
 
 
 @register

@@ -390,8 +390,7 @@ def _is_cheap(node: Node) -> bool:
         return False
     if node.op.kind not in ("index", "elementwise", "scalar"):
         return False
-    types = [v.type for v in node.inputs]
-    return node.op.cost(types, node.attrs) < _DEAR and not node.op.name.startswith("math_")
+    return node.op.cost([v.type for v in node.inputs], node.attrs) < _DEAR
 
 
 def _are_smaller(values: Sequence[Value], v: Value) -> bool:
