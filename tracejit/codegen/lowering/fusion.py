@@ -47,15 +47,13 @@ from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
-from tracejit.ops.array.indexing import Scatter, UpdateSlice
-from tracejit.ops.array.reduction import ArgExtreme, ArgMax, ArgMin, Reduction
-from tracejit.ops.array.scan import CumProd, CumSum, LinearRecurrence
-from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.reduction import ArgExtreme, Reduction
+from tracejit.ops.array.scan import Scan
 from tracejit.ops.array.shape import Concatenate, Reshape
 
 __all__ = ["lower_fusion"]
 
-_ADD, _MULTIPLY = (cast("Elementwise", OPS[name]) for name in ("add", "multiply"))
+_MULTIPLY = cast("Elementwise", OPS["multiply"])
 
 
 def _lower_map(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
@@ -250,7 +248,7 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     """
     node = low.producer[v]
     t, axis = node.inputs[0].type, node.attrs["axis"]
-    assert isinstance(t, ArrayType)
+    assert isinstance(t, ArrayType) and isinstance(node.op, Scan)
     outer = low.nested()
     names = [low.loop_var() for _ in range(t.ndim)]
     index = tuple(symbol(n) for n in names)
@@ -262,7 +260,7 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     steps = _next_of_scan(low, node, (old[0], old[1]) if len(old) == 2 else old[0], elements)
     first = Call("equal", (IndexValue(symbol(names[axis])), Const(0, "i64")), "b1")
     carries, results = [], []
-    neutral = _neutral(node, len(parts))
+    neutral = node.op.neutral(len(parts))
     for carry, part, step in zip(old, parts, steps, strict=True):
         # Without a neutral element to begin with, the first element itself.
         if neutral is None:
@@ -284,23 +282,16 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     return nest([(names[a], t.shape[a]) for a in kept], body, vector=inner_kept)
 
 
-def _neutral(node: Node, parts: int) -> float | None:
-    """What a scan may begin with: +0.0 would lose the sign of -0.0."""
-    if isinstance(node.op, CumSum):
-        return -0.0
-    # (1 + 0j) * z is not z where z has infinities.
-    return 1.0 if isinstance(node.op, CumProd) and parts == 1 else None
-
-
 def _next_of_scan(
     low: Lowering, node: Node, old: Element, elements: Sequence[Element]
 ) -> tuple[Expr, ...]:
     """The parts of what a scan carries on, from those of what it carries and of the operands."""
+    assert isinstance(node.op, Scan)
     dtype = dtype_name(dtype_of(node.outputs[0].type))
-    step = elements[-1]
-    if isinstance(node.op, LinearRecurrence):
-        old = low.let_element(_MULTIPLY.scalar((elements[0], old), [dtype] * 2, dtype))
-    rule = _MULTIPLY if isinstance(node.op, CumProd) else _ADD
+    *factors, step = elements
+    for factor in factors:
+        old = low.let_element(_MULTIPLY.scalar((factor, old), [dtype] * 2, dtype))
+    rule = cast("Elementwise", OPS[node.op.combine])
     new = low.let_element(rule.scalar((old, step), [dtype] * 2, dtype))
     return new if isinstance(new, tuple) else (new,)
 
@@ -322,13 +313,13 @@ def _lower_all(
         from tracejit.codegen.lowering.folds import lower_arg_fold
 
         body = lower_arg_fold(low, roots[0])
-    elif isinstance(node.op, (ArgMin, ArgMax)):
+    elif isinstance(node.op, ArgExtreme):
         body = _lower_arg(low, roots[0])
-    elif isinstance(node.op, (CumSum, CumProd, LinearRecurrence)):
+    elif isinstance(node.op, Scan):
         body = _lower_scan(low, roots[0])
     elif isinstance(node.op, Concatenate):
         body = lower_concatenate(low, roots[0])
-    elif isinstance(node.op, (UpdateSlice, Scatter, ScatterApply)):
+    elif node.op.updates:
         body = lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)

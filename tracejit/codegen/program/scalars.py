@@ -33,6 +33,7 @@ from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.array.shape import Element as ElementOp
+from tracejit.ops.python.arithmetic import PyAbs, PyNegative
 
 if TYPE_CHECKING:
     from tracejit.ops.python.scalar_exprs import ScalarRule
@@ -120,7 +121,8 @@ def _scalar(e: ProgramContext, node: Node) -> bool:
     if rule is None:
         return False
     element, bails = rule
-    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+    negates = isinstance(node.op, (PyAbs, PyNegative))
+    if negates and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
         # Only the least int has no counterpart.
         bails = None
     known: dict[object, str] = {}

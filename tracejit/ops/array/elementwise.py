@@ -364,6 +364,7 @@ def _turned(v: Tangent, z: Term, left: Term, right: Term) -> Term:
 
 
 def times_i(v: Tangent) -> Tangent:
+    """The tangent times the imaginary unit."""
     return v.of(v.full(0).op("make_complex", v).value)
 
 

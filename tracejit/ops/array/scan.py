@@ -27,9 +27,13 @@ class Scan(Op):
 
     kind: ClassVar[str] = "scan"
     fused: ClassVar[str] = "root"
-    #: The kernel function of one step.
+    #: The op of one step.
     combine: ClassVar[str]
     ufunc: ClassVar[Any]
+
+    def neutral(self, parts: int) -> float | None:
+        """What may stand in front of the first element, of one or two parts, if anything may."""
+        return None
 
     def infer(
         self,
@@ -92,6 +96,9 @@ class CumSum(Linear, Scan):
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.cumsum
 
+    def neutral(self, parts: int) -> float | None:
+        return -0.0  # +0.0 would lose the sign of -0.0.
+
     def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
         axis = at.attrs["axis"]
         return flipped(c, running_sums(c, flipped(c, g, axis), axis), axis)
@@ -108,6 +115,10 @@ class CumProd(Scan):
     combine: ClassVar[str] = "multiply"
     ufunc: ClassVar[Any] = np.multiply
     numpy: ClassVar[Any] = np.cumprod
+
+    def neutral(self, parts: int) -> float | None:
+        # (1 + 0j) * z is not z where z has infinities.
+        return 1.0 if parts == 1 else None
 
     def jvp(
         self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
@@ -131,7 +142,7 @@ class CumProd(Scan):
 
 
 @register
-class LinearRecurrence(Op):
+class LinearRecurrence(Scan):
     """y[k] = a[k] * y[k - 1] + b[k] along `axis`, with y[-1] = 0, for floats and complex numbers.
 
     The derivative of a cumulative product follows one, and that of a recurrence another:
@@ -139,8 +150,7 @@ class LinearRecurrence(Op):
     """
 
     name: ClassVar[str] = "linear_recurrence"
-    kind: ClassVar[str] = "scan"
-    fused: ClassVar[str] = "root"
+    combine: ClassVar[str] = "add"
     parity: ClassVar[str] = "order"
 
     def infer(
