@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from numpy.linalg import LinAlgError
 
-from tracejit.base.late import imported
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.device.context import DeviceContext
 from tracejit.codegen.device.results import place

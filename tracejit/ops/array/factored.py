@@ -11,11 +11,11 @@ row, counted from 1, that each row was interchanged with, as LAPACK has them. Th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from tracejit.base.late import imported
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
@@ -122,7 +122,7 @@ class LuFactor(LuFactorRules, Op):
 
     @staticmethod
     def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
-        linalg = import_module("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
+        linalg = imported("cupyx.scipy.linalg" if xp.__name__ == "cupy" else "scipy.linalg")
         (a,) = x
         packed, pivots = xp.empty(a.shape, a.dtype), xp.empty(a.shape[:-1], "int64")
         if not a.size:
