@@ -4,6 +4,8 @@ The fence of a block says what it is:
 
 - `python`: run, after the blocks before it; `python model.py` is also kept as that file, and
   reports count its lines from 1. Without a tag right behind it: what it has printed.
+- `python tracejit/...`: a file of a copy of the package, in which the page runs, or the end of one
+  that there is; `diff tracejit/...`: lines that are added to one, beside those that are there.
 - `python eager`: its functions may run eagerly, which is what it shows.
 - `python compiled`: about compiles, so that it means nothing plain; so is `eager`.
 - `console`: `$ tracejit ...` and what the command prints.
@@ -44,7 +46,7 @@ from tests.support.compare import assert_same
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-#: Pages that register ops run in a process of their own, and compiled only.
+#: Pages that change the package run in a process of their own, with a copy of it, compiled only.
 APART = {"adding.md"}
 
 _FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -99,6 +101,25 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
+def package_with(page: Path, folder: Path) -> None:
+    """Copy the checkout's package into a folder, and do to it what a page says."""
+    shutil.copytree(ROOT / "tracejit", folder / "tracejit")
+    shutil.copy(ROOT / "tracejit_index.py", folder)
+    for block in blocks_of(page):
+        file = folder / block.file
+        if not block.file.startswith("tracejit/"):
+            continue
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        if block.language == "python":
+            after = before + block.text
+        else:
+            lines = block.text.splitlines(keepends=True)
+            context = "".join(x[1:] for x in lines if x[0] != "+")
+            assert before.count(context) == 1, f"{page.name}:{block.line}: where is this?"
+            after = before.replace(context, "".join(x[1:] for x in lines))
+        file.write_text(after, encoding="utf-8")
+
+
 class Run:
     """A page that is run in a folder, compiled or plain."""
 
@@ -123,7 +144,7 @@ class Run:
     def _run(self, block: Block) -> None:
         needed = [w.removeprefix("with-") for w in block.words if w.startswith("with-")]
         there = all(importlib.util.find_spec(x) or shutil.which(x) for x in needed)
-        if "no-run" in block.words or not there:
+        if "no-run" in block.words or not there or block.file.startswith("tracejit/"):
             return
         if block.file:
             (self.folder / block.file).write_text(block.text, encoding="utf-8")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.project import commands, supported
-from tests.project.pages import APART, PAGES, ROOT, Stale, blocks_of, run_page
+from tests.project.pages import APART, PAGES, ROOT, Stale, blocks_of, package_with, run_page
 from tests.support.compare import assert_same
 from tracejit.cli.errors import Usage
 
@@ -24,10 +24,12 @@ LINKS = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 @pytest.mark.sampled(9, always=["test_a_page_runs[README]", "test_a_page_runs[training]"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_runs(page: Path) -> None:
+def test_a_page_runs(page: Path, tmp_path: Path) -> None:
     if page.name in APART:
-        command = [sys.executable, "-W", "error", "-m", "tests.project.pages", str(page)]
-        env = {**os.environ, "TRACEJIT_VERIFY": "1"}
+        package_with(page, tmp_path)
+        command = [sys.executable, "-P", "-W", "error", "-m", "tests.project.pages", str(page)]
+        path = os.pathsep.join(map(str, (tmp_path, ROOT)))
+        env = {**os.environ, "TRACEJIT_VERIFY": "1", "PYTHONPATH": path}
         run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
     else:

@@ -39,7 +39,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("demo",),
         ("cli", "notebook"),
     ),
-    "ops": (("checks", "index", "samples", "rules"), ("array",), ("control",), ("host", "python")),
+    "ops": (("checks", "samples", "rules"), ("array",), ("control",), ("host", "python")),
     "frontend": (
         ("prelude", "rewrite"),
         ("tracing",),

@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeVar
 
 from tracejit.base.late import imported
+from tracejit.base.module_index import index
 
 __all__ = ["LateTable", "name_of"]
 
@@ -43,16 +44,16 @@ class LateTable(dict[_K, _V]):
         #: Name -> the modules that may have keys of that name, each with the name of its table.
         #: Where that is empty, the import itself adds what there is.
         self._later: dict[str, tuple[tuple[str, str], ...]] = {}
-        self._otherwise: Callable[[], object] | None = None
+
+    def announce(self, table: str) -> None:
+        """Announce all parts that the index has of a table."""
+        for place, names in index().get(table, ()):
+            self.later(names, *place.split(":"))
 
     def later(self, names: str, module: str, table: str = "") -> None:
         """Announce the keys of a module by their names."""
         for name in names.split():
             self._later[name] = (*self._later.get(name, ()), (module, table))
-
-    def otherwise(self, work: Callable[[], object]) -> None:
-        """What to do, once, where a name is looked up that nothing has announced."""
-        self._otherwise = work
 
     @property
     def announced(self) -> dict[str, set[tuple[str, str]]]:
@@ -73,16 +74,11 @@ class LateTable(dict[_K, _V]):
         name = self._name_of(key)
         if name in self._later:
             self._import(name)
-        elif self._otherwise is not None and not dict.__contains__(self, key):
-            self.load()
 
     def load(self) -> None:
         """Import all that is still to come."""
         for name in list(self._later):
             self._import(name)
-        work, self._otherwise = self._otherwise, None
-        if work is not None:
-            work()
 
     def __missing__(self, key: _K) -> _V:
         self._seek(key)

@@ -11,9 +11,7 @@ from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, Type, type_sizes
 
-__all__ = ["STAGES", "Verified", "verify"]
-
-#: The op whose region is one kernel.
+__all__ = ["Verified", "verify"]
 
 
 def _unfused(node: Node, in_fusion: bool) -> str:
@@ -29,36 +27,8 @@ def _fused(node: Node, in_fusion: bool) -> str:
 #: The reason why a node may not occur after a stage, in a fusion or outside, or "".
 Rule: TypeAlias = Callable[[Node, bool], str]
 
-#: What may occur after each stage.
-STAGES: dict[str, Rule] = {
-    "trace": _unfused,
-    "inline_calls": _unfused,
-    "loops_at_once": _unfused,
-    "simplify": _unfused,
-    "fold": _unfused,
-    "sorting_networks": _unfused,
-    "cse": _unfused,
-    "dce": _unfused,
-    "hoist_reads": _unfused,
-    "scalarize": _unfused,
-    "shared_factors": _unfused,
-    "tape_fields": _unfused,
-    "simplify_control": _unfused,
-    "licm": _unfused,
-    "remove_barriers": _unfused,
-    "hoist_checks": _unfused,
-    "load_forwarding": _unfused,
-    "matmul_forms": _unfused,
-    "pair_products": _unfused,
-    "contractions": _unfused,
-    "signed_zeros": _unfused,
-    "distribute": _unfused,
-    "early_checks": _unfused,
-    "compressed": _unfused,
-    "fuse": _fused,
-    "early_starts": _fused,
-    "fused": _fused,
-}
+#: The stages that have fusions.
+_FUSED = frozenset(("fuse", "early_starts", "fused"))
 
 
 class Verified:
@@ -76,12 +46,13 @@ class Verified:
 
 
 def verify(graph: Graph, stage: str = "fused", known: Verified | None = None) -> None:
-    """Check `graph` as it must be after `stage` (a key of STAGES).
+    """Check `graph` as it must be after the pass `stage`; "trace" is before all of them.
 
     What `known` holds is in order already; what else is in order is added to it. Raises GraphError
     with the nodes around the fault and the user's line.
     """
-    _Verifier(graph, STAGES[stage], known or Verified(), in_fusion=False).run()
+    rule = _fused if stage in _FUSED else _unfused
+    _Verifier(graph, rule, known or Verified(), in_fusion=False).run()
 
 
 class _Verifier:

@@ -109,13 +109,14 @@ def run_passes(
     Raises GraphError for a graph that is not well formed; the message names the pass.
     """
 
-    known = Verified()
+    known, stage = Verified(), "trace"
     if verify:
-        verify_graph(graph, "trace", known)
+        verify_graph(graph, stage, known)
     if observe is not None:
         name_values(graph)
     for step in passes:
         name = step.__name__
+        stage = "fused" if step is fuse else stage
         start = time.perf_counter()
         graph = step(graph)
         seconds = time.perf_counter() - start
@@ -123,7 +124,7 @@ def run_passes(
             observe(name, graph, seconds)
         if verify:
             try:
-                verify_graph(graph, name, known)
+                verify_graph(graph, stage, known)
             except GraphError as error:
                 raise GraphError(f"after the pass {name}: {error}") from None
     return graph

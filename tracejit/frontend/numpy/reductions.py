@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.base.late_table import LateTable
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, placeholder
@@ -41,14 +42,17 @@ from tracejit.ops.array.reduction import Reduction
 __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
 
 #: Ufunc -> what is called for its `reduce`.
-REDUCTIONS: dict[Any, Any] = {
-    np.maximum: np.max,
-    np.minimum: np.min,
-    np.fmax: np.fmax.reduce,
-    np.fmin: np.fmin.reduce,
-    np.logical_or: np.any,
-    np.logical_and: np.all,
-}
+REDUCTIONS: LateTable[Any, Any] = LateTable(
+    {
+        np.maximum: np.max,
+        np.minimum: np.min,
+        np.fmax: np.fmax.reduce,
+        np.fmin: np.fmin.reduce,
+        np.logical_or: np.any,
+        np.logical_and: np.all,
+    }
+)
+REDUCTIONS.announce("reductions")
 ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from tracejit.base.late_table import LateTable, name_of
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.numpy_handlers import HANDLERS_OF, PRELUDE_OF, SUBSCRIPTS_OF
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -275,9 +274,6 @@ SEVERAL_AXES: set[Any] = {
 
 
 DISPATCH.function = call_function
-for _module, _names in HANDLERS_OF.items():
-    HANDLERS.later(_names, f"tracejit.frontend.numpy.{_module}")
-for _module, _names in PRELUDE_OF.items():
-    PRELUDE.later(_names, f"tracejit.frontend.prelude.{_module}", "FUNCTIONS")
-for _module, _names in SUBSCRIPTS_OF.items():
-    SUBSCRIPTS.later(_names, f"tracejit.frontend.numpy.{_module}")
+HANDLERS.announce("handlers")
+PRELUDE.announce("prelude")
+SUBSCRIPTS.announce("subscripts")

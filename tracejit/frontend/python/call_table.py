@@ -8,16 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.base.late_table import LateTable
-from tracejit.frontend.python.index import CALLS_OF
 from tracejit.frontend.tracing.instances import FROM_OUTSIDE
 
 __all__ = ["CALLS"]
 
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: LateTable[Any, Callable[..., Any]] = LateTable()
-for _place, _names in CALLS_OF.items():
-    _module, _, _table = _place.partition(":")
-    CALLS.later(_names, f"tracejit.frontend.{_module}", _table)
+CALLS.announce("calls")
 # All functions of these modules are known, and newer versions of Python have more of them.
 _MATH = " ".join({*vars(math), *vars(cmath)})
 FROM_OUTSIDE.later("poly1d vectorize", "tracejit.frontend.python.library_objects", "FROM_OUTSIDE")

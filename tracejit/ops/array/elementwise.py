@@ -49,7 +49,6 @@ from tracejit.ops.array.complex_elements import (
     parts_dtype,
     real,
 )
-from tracejit.ops.index import ELSEWHERE_OF, UFUNCS_OF
 from tracejit.ops.rules.partials import ElementwiseDerivative, LinearMap, Operand, Partial
 
 if TYPE_CHECKING:
@@ -336,10 +335,8 @@ def _note_ufunc(op: Op) -> None:
 
 
 for_each_op(_note_ufunc)
-for _module, _names in UFUNCS_OF.items():
-    UFUNC_OPS.later(_names, f"tracejit.ops.{_module}")
-for _module, _names in ELSEWHERE_OF.items():
-    _ELSEWHERE.later(_names, f"tracejit.ops.{_module}")
+UFUNC_OPS.announce("ufuncs")
+_ELSEWHERE.announce("ufuncs_elsewhere")
 
 
 # Partial derivatives ------------------------------------------------------------------------------
