@@ -138,7 +138,7 @@ class _Maker:
             node = self.builder.nodes[-1]
             with np.errstate(all="ignore"):
                 results = OPS[op].evaluate(operands, concrete_attrs(node, SIZES))
-        except (GraphError, Bailout):
+        except (GraphError, Bailout, ValueError):
             del self.builder.nodes[mark:]
             return None
         self.concrete.update(zip(outputs, results, strict=True))
@@ -236,7 +236,7 @@ class _Maker:
             self.emit("select", (cond, first, a) if self.rng.random() < 0.5 else (cond, b, first))
 
     def elementwise(self) -> None:
-        names = [n for n, op in OPS.items() if op.kind == "elementwise" and n != "cast"]
+        names = [n for n, op in sorted(OPS.items()) if op.kind == "elementwise" and n != "cast"]
         op: Any = OPS[self.pick(names)]
         first = self.recent(ArrayType, NpScalar)
         operands: list[Value | None] = [first]
@@ -323,7 +323,7 @@ class _Maker:
 
     def reduce(self) -> None:
         value = self.recent(ArrayType)
-        names = [n for n, op in OPS.items() if op.kind in ("reduction", "scan", "host")]
+        names = [n for n, op in sorted(OPS.items()) if op.kind in ("reduction", "scan", "host")]
         axes = tuple(a for a in range(value.type.ndim) if self.rng.random() < 0.5)
         op = OPS[self.pick(names)]
         keys = {key for _, attrs in self.samples[op.name] for key in attrs}
