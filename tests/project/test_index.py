@@ -67,7 +67,9 @@ def test_processes_at_once_find_what_is_new(checkout: Path) -> None:
 
 
 def test_a_checkout_that_cannot_be_written_to(checkout: Path) -> None:
-    place = f"from tracejit.base import module_index as m; m._INDEX = {str(checkout / 'no' / 'x')!r}"
+    place = (
+        f"from tracejit.base import module_index as m; m._INDEX = {str(checkout / 'no' / 'x')!r}"
+    )
     assert start(checkout, f"{place}\n{_FIND}").communicate()[0] == "named_anew\n"
 
 

@@ -39,7 +39,13 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("demo",),
         ("cli", "notebook"),
     ),
-    "ops": (("checks", "samples", "rules"), ("array",), ("control",), ("host", "python")),
+    "ops": (
+        ("checks", "samples", "rules"),
+        ("signature",),
+        ("array",),
+        ("control",),
+        ("host", "python"),
+    ),
     "frontend": (
         ("prelude", "rewrite"),
         ("tracing",),

@@ -1,9 +1,10 @@
 """Ops: what a node does. One op is one class; adding one touches one file.
 
-An op has a type rule (`infer`), a meaning (`evaluate`, plain NumPy) and, for code, one of `scalar`
-or a `formula` (elementwise), `index` (where an element comes from), `combine` (a reduction) or a
-library routine. What passes and code generation must know of it are the class attributes below,
-whose defaults promise nothing. Instances carry no state; the registry is filled by `register`.
+An op has a type rule (`types`; `infer` with regions or sizes that it binds), a meaning (`evaluate`,
+plain NumPy) and, for code, one of `scalar` or a `formula` (elementwise), `index` (where an element
+comes from), `combine` (a reduction) or a library routine. What passes and code generation must know
+of it are the class attributes below, whose defaults promise nothing. Instances carry no state; the
+registry is filled by `register`.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Op:
     """An operation. Subclasses state `name` and the rules that apply to them."""
 
     name: ClassVar[str]
+    #: What it takes and gives, by the grammar of `tracejit.ops.signature`; the rest is `types`.
+    signature: ClassVar[Any] = None
     #: exact, order, ulp(k) or host: how the result may differ from NumPy's.
     parity: ClassVar[str] = "exact"
     #: A node may be dropped when nothing reads it, merged with its twin, and run at compile time.
@@ -114,6 +117,14 @@ class Op:
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         """The result types. Raises GraphError for inputs that do not fit."""
+        if self.signature is not None:
+            found: tuple[Type, ...] | None = self.signature.results(self.name, inputs, attrs)
+            if found is not None:
+                return found
+        return self.types(inputs, attrs)
+
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        """The result types of an op without regions, which defines no sizes; as `infer`."""
         raise NotImplementedError
 
     def check_read(self, attrs: Attrs) -> None:

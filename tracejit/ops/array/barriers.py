@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.op import register, require
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of
 from tracejit.ops.array.elementwise import Element, Elementwise
@@ -25,13 +25,7 @@ __all__ = ["DerivedAs", "Opaque", "StopGradient"]
 class _Identity(Elementwise):
     """Its operand, in whatever layout that has."""
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) == 1, f"{self.name} takes one operand")
         kinds = (ArrayType, NpScalar, PyScalar)
         require(isinstance(inputs[0], kinds), f"{self.name} of a {inputs[0]}")
@@ -76,13 +70,7 @@ class DerivedAs(_Identity):
 
     partials = (None, 1)
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) == 2, f"{self.name} takes two operands")
         first, second = inputs
         like = isinstance(first, ArrayType) == isinstance(second, ArrayType)

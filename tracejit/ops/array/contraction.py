@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.checks import array_of, c_array, only_attrs, sizes_attr, take
@@ -71,13 +71,7 @@ class Contract(Op):
     sums: ClassVar[bool] = True
     by_package = staticmethod(_by_package)
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         only_attrs(self.name, attrs, "shape", "summed", "left", "right", optional=("wide",))
         require(type(attrs.get("wide", False)) is bool, "contract: wide must be a bool")

@@ -62,13 +62,7 @@ class Constant(Op):
     kind: ClassVar[str] = "index"
     constant: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         only_attrs(self.name, attrs, "value", "type")
         value, text = attrs["value"], attrs["type"]
@@ -121,13 +115,7 @@ class Iota(Op):
     fused: ClassVar[str] = "index"
     constant: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         only_attrs(self.name, attrs, "size", "dtype")
         size, dtype = attrs["size"], dtype_attr(self.name, attrs)
@@ -153,13 +141,7 @@ class DimValue(Op):
     kind: ClassVar[str] = "scalar"
     constant: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         only_attrs(self.name, attrs, "dim")
         dim = attrs["dim"]

@@ -35,7 +35,7 @@ from tracejit.base.late import imported
 from tracejit.base.late_table import LateTable
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph, Node, Value
+from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
 from tracejit.ir.terms import Tangent, Term, equal, function, where
@@ -142,13 +142,7 @@ class Elementwise(ElementwiseDerivative):
             require(False, f"{self.name}: no loop for {dtypes}")
         return resolved[len(dtypes)]
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) == self.arity, f"{self.name} takes {self.arity} operands")
         first = inputs[0]
         if isinstance(first, ArrayType):

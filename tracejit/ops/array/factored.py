@@ -17,7 +17,7 @@ import numpy as np
 
 from tracejit.base.late import imported
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type, shape_of
 from tracejit.ops.array.linalg import solved
@@ -30,6 +30,7 @@ from tracejit.ops.rules.factored import (
     LuFactorRules,
 )
 from tracejit.ops.samples import array
+from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -107,18 +108,7 @@ class LuFactor(LuFactorRules, Op):
     factors: ClassVar[bool] = True
     routine: ClassVar[str] = "getrf"
     stacked: ClassVar[bool] = True
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs)
-        a = _square(self.name, inputs[0])
-        return ArrayType(a.dtype, a.shape), ArrayType(DTYPES["i64"], a.shape[:-1])
+    signature: ClassVar[Any] = Signature("a: f64|c128[.., n, n] -> a, i64[.., n]")
 
     @staticmethod
     def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
@@ -168,13 +158,7 @@ class FactoredSolve(FactoredSolveRules, Op):
     routine: ClassVar[str] = "getrs"
     stacked: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 4)
         only_attrs(self.name, attrs, "trans")
         require(attrs["trans"] in (0, 1), f"{self.name} does not take {attrs}")
@@ -238,13 +222,7 @@ class FactoredInverse(FactoredInverseRules, Op):
     stacked: ClassVar[bool] = True
     by_package = staticmethod(lambda xp, x, attrs: (xp.swapaxes(xp.linalg.inv(x[0]), -1, -2),))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 3)
         only_attrs(self.name, attrs)
         a = _factors(self.name, inputs)
@@ -275,13 +253,7 @@ class FactoredDiagonal(FactoredDiagonalRules, Op):
     routine: ClassVar[str] = "pivoted"
     stacked: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 3)
         only_attrs(self.name, attrs)
         a = _factors(self.name, inputs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
 from tracejit.ops.array.shape import (
@@ -91,13 +91,7 @@ class Gather(GatherRules, Op):
     fused: ClassVar[str] = "index"
     checks_index: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) >= 2, "gather takes an array and indices")
         only_attrs(self.name, attrs, optional=("checked", "inside"))
         x = array_of(self.name, inputs[0], 1)
@@ -128,13 +122,7 @@ class UpdateSlice(UpdateSliceRules, Op):
     updates: ClassVar[bool] = True
     reader: ClassVar[str] = "slice"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         only_attrs(self.name, attrs, "start", "size", "step")
         x, v = (array_of(self.name, t) for t in inputs)
@@ -177,13 +165,7 @@ class Scatter(ScatterRules, Op):
     checks_index: ClassVar[bool] = True
     reader: ClassVar[str] = "gather"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter takes an array, values and indices")
         only_attrs(self.name, attrs, optional=("checked", "distinct"))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])

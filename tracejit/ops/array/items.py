@@ -17,7 +17,7 @@ import numpy as np
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Poly
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
 from tracejit.ops.checks import array_of, only_attrs
@@ -84,13 +84,7 @@ class ReadItem(ReadItemRules, Op):
     kind: ClassVar[str] = "index"
     checks_index: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(inputs, "read_item takes an array")
         x = array_of(self.name, inputs[0])
         _check_place(self.name, x, inputs[1:], attrs)
@@ -117,13 +111,7 @@ class WriteItem(WriteItemRules, Op):
     checks_index: ClassVar[bool] = True
     reader: ClassVar[str] = "read_item"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) >= 2, "write_item takes an array and a value")
         x, v = array_of(self.name, inputs[0]), inputs[1]
         require(v == NpScalar(x.dtype), f"write_item: {v} is no element of {x}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.checks import array_of, broadcast_shapes, c_array, only_attrs, take
@@ -22,6 +22,7 @@ from tracejit.ops.rules.linalg import (
 )
 from tracejit.ops.rules.linalg_batch import batched_matmul, batched_solve
 from tracejit.ops.samples import FLOATS, LAYOUTS, array, in_layout
+from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -42,13 +43,7 @@ class MatMul(MatMulRules, Op):
     stacked: ClassVar[bool] = True
     by_package = staticmethod(lambda xp, x, attrs: (xp.matmul(*x),))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         only_attrs(self.name, attrs)
         a, b = (array_of(self.name, t, 1) for t in inputs)
@@ -98,13 +93,7 @@ class MatMulBoth(MatMulBothRules, Op):
     parity: ClassVar[str] = "order"
     by_package = staticmethod(lambda xp, x, attrs: (xp.matmul(x[0], x[1]), xp.matmul(x[2], x[0])))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 3)
         only_attrs(self.name, attrs)
         a, p, r = (array_of(self.name, t, 1) for t in inputs)
@@ -203,13 +192,7 @@ class Solve(SolveRules, Op):
     routine: ClassVar[str] = "gesv"
     by_package = staticmethod(lambda xp, x, attrs: (solved(xp, *x),))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         only_attrs(self.name, attrs, "vector")
         a, vector = _square(self.name, inputs[0]), attrs["vector"]
@@ -258,18 +241,7 @@ class Inv(InvRules, Op):
     numpy: ClassVar[Any] = np.linalg.inv
     routine: ClassVar[str] = "inv"
     by_package = staticmethod(lambda xp, x, attrs: (xp.linalg.inv(x[0]),))
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs)
-        a = _square(self.name, inputs[0])
-        return (ArrayType(a.dtype, a.shape),)
+    signature: ClassVar[Any] = Signature("a: f32|f64|c64|c128[.., n, n] -> a")
 
     def loop(self, attrs: Attrs) -> str:
         return "inv"
@@ -302,19 +274,7 @@ class Cholesky(CholeskyRules, Op):
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.cholesky
     routine: ClassVar[str] = "potrf"
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs, "upper")
-        a = _square(self.name, inputs[0])
-        require(type(attrs["upper"]) is bool, "cholesky: upper must be a bool")
-        return (ArrayType(a.dtype, a.shape),)
+    signature: ClassVar[Any] = Signature("a: f32|f64|c64|c128[.., n, n]; upper: bool -> a")
 
     @staticmethod
     def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
@@ -353,18 +313,7 @@ class LuDiagonal(LuDiagonalRules, Op):
     parity: ClassVar[str] = "order"
     factors: ClassVar[bool] = True
     routine: ClassVar[str] = "ludiag"
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs)
-        a = _square(self.name, inputs[0])
-        return (ArrayType(a.dtype, a.shape[:-1]),)
+    signature: ClassVar[Any] = Signature("a: f32|f64|c64|c128[.., n, n] -> a[.., n]")
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (a,) = inputs

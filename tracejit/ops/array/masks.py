@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, Poly
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.checks import array_of, only_attrs, take
@@ -32,13 +32,7 @@ class TruePositions(Op):
     constant: ClassVar[bool] = True
     by_package = staticmethod(lambda xp, x, attrs: (xp.flatnonzero(x[0]),))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         return (ArrayType(DTYPES["i64"], (_size(self.name, inputs[0], attrs),)),)
 
@@ -60,13 +54,7 @@ class Compress(CompressRules, Op):
     numpy: ClassVar[Any] = np.compress
     by_package = staticmethod(lambda xp, x, attrs: (x[0][x[1]],))
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         x, mask = (array_of(self.name, t, 1) for t in inputs)
         require(x.shape == mask.shape, f"{self.name}: {x} and {mask} do not fit")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Poly
-from tracejit.ir.graph import Attrs, Graph, Node, Value
+from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
 from tracejit.ir.types import DTYPES, Type, dtype_name, shape_of
@@ -63,13 +63,7 @@ class Reduction(Op):
     #: Attributes that need not be given.
     optional: ClassVar[tuple[str, ...]] = ()
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "axes", optional=self.optional)
         x, axes = array_of(self.name, inputs[0]), attrs["axes"]
@@ -178,14 +172,8 @@ class ReduceSum(ReduceSumRules, _Accumulating):
         wide = {"f16": "f32", "f32": "f64", "c64": "c128"}.get(dtype_name(dtype))
         return dtype if wide is None else DTYPES[wide]
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        outputs = super().infer(inputs, attrs, regions, binds)
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        outputs = super().types(inputs, attrs)
         wide = attrs.get("wide", True)
         require(isinstance(wide, bool), f"reduce_sum: wide is True or False, not {wide!r}")
         return outputs
@@ -258,13 +246,7 @@ class ArgExtreme(Op):
     constant: ClassVar[bool] = True
     combine: ClassVar[str]
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "axis")
         x = array_of(self.name, inputs[0], 1)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Value
-from tracejit.ir.op import OPS, Op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, Type
-from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take
+from tracejit.ir.graph import Value
+from tracejit.ir.op import OPS, Op, register
+from tracejit.ir.types import DTYPES
+from tracejit.ops.checks import c_array
 from tracejit.ops.rules.reduction import flipped, shifted
 from tracejit.ops.rules.shape import Linear
 from tracejit.ops.samples import LAYOUTS, array, edges
+from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -35,19 +36,7 @@ class Scan(Op):
         """What may stand in front of the first element, of one or two parts, if anything may."""
         return None
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs, "axis")
-        x = array_of(self.name, inputs[0], 1)
-        axis_of(self.name, attrs, x)
-        require(x.dtype.kind != "b", f"{self.name} has no rule for {x.dtype}")
-        return (ArrayType(x.dtype, x.shape),)
+    signature: ClassVar[Any] = Signature("x: iufc[.., n]; axis -> x")
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,) = inputs
@@ -152,21 +141,7 @@ class LinearRecurrence(Scan):
     name: ClassVar[str] = "linear_recurrence"
     combine: ClassVar[str] = "add"
     parity: ClassVar[str] = "order"
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 2)
-        only_attrs(self.name, attrs, "axis")
-        a, b = (array_of(self.name, t, 1) for t in inputs)
-        axis_of(self.name, attrs, a)
-        require((a.dtype, a.shape) == (b.dtype, b.shape), f"{self.name}: {a} and {b} do not fit")
-        require(a.dtype.kind in "fc", f"{self.name} has no rule for {a.dtype}")
-        return (ArrayType(a.dtype, a.shape),)
+    signature: ClassVar[Any] = Signature("a: fc[.., n], b: a; axis -> a")
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         a, b = (np.moveaxis(x, attrs["axis"], 0) for x in inputs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Node, Value
+from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.op import OPS, Op, register, require
 from tracejit.ir.types import ArrayType, Type, dtype_name
 from tracejit.ops.array.elementwise import Elementwise
@@ -48,13 +48,7 @@ class ScatterApply(ScatterApplyRules, Op):
     updates: ClassVar[bool] = True
     reader: ClassVar[str] = "gather"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter_apply takes an array, values and indices")
         only_attrs(self.name, attrs, "function", optional=("checked",))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])

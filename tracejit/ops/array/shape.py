@@ -12,7 +12,7 @@ import numpy as np
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Dim, prod
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, dims_text, register, require
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
 from tracejit.ops.array.axis_orders import element_strides, join_order, k_order
@@ -44,13 +44,7 @@ class BroadcastTo(BroadcastToRules, Op):
     moves: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.broadcast_to
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "shape")
         shape = sizes_attr(self.name, attrs, "shape")
@@ -127,13 +121,7 @@ class Reshape(ReshapeRules, Op):
     renames: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.reshape
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "shape", optional=("assume",))
         shape = sizes_attr(self.name, attrs, "shape")
@@ -196,13 +184,7 @@ class Transpose(TransposeRules, Op):
     renames: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.transpose
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "axes")
         x, axes = array_of(self.name, inputs[0]), attrs["axes"]
@@ -278,13 +260,7 @@ class Slice(SliceRules, Op):
     view: ClassVar[bool] = True
     renames: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "start", "size", "step")
         x = array_of(self.name, inputs[0])
@@ -331,13 +307,7 @@ class Concatenate(ConcatenateRules, Op):
     fused: ClassVar[str] = "root"
     numpy: ClassVar[Any] = np.concatenate
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         require(inputs, "concatenate takes at least one operand")
         only_attrs(self.name, attrs, "axis")
         parts = [array_of(self.name, t, 1) for t in inputs]
@@ -380,13 +350,7 @@ class Element(ElementRules, Op):
     name: ClassVar[str] = "element"
     kind: ClassVar[str] = "index"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs)
         x = array_of(self.name, inputs[0])

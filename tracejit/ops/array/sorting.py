@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Value
-from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, Type
-from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take
+from tracejit.ir.graph import Attrs, Value
+from tracejit.ir.op import Op, register
+from tracejit.ir.types import DTYPES
+from tracejit.ops.checks import c_array
 from tracejit.ops.rules.reduction import put_back, taken
 from tracejit.ops.samples import arrays, edges
+from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
@@ -43,19 +44,7 @@ class Sort(Op):
     sorts: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.sort
     by_package = staticmethod(lambda xp, x, attrs: (xp.sort(x[0], axis=attrs["axis"]),))
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs, "axis")
-        x = array_of(self.name, inputs[0], 1)
-        axis_of(self.name, attrs, x)
-        return (ArrayType(x.dtype, x.shape),)
+    signature: ClassVar[Any] = Signature("x: [.., n]; axis -> x")
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.sort(inputs[0], axis=attrs["axis"])),)
@@ -97,20 +86,7 @@ class ArgSort(Op):
     sorts: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.argsort
     constant: ClassVar[bool] = True
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs, "axis", "stable")
-        x = array_of(self.name, inputs[0], 1)
-        axis_of(self.name, attrs, x)
-        require(type(attrs["stable"]) is bool, "argsort: stable must be a bool")
-        return (ArrayType(DTYPES["i64"], x.shape),)
+    signature: ClassVar[Any] = Signature("x: [.., n]; axis, stable: bool -> i64[.., n]")
 
     @staticmethod
     def by_package(xp: Any, x: Sequence[Any], attrs: Attrs) -> Sequence[Any]:

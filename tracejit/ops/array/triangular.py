@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.array.linalg import solved
@@ -37,13 +37,7 @@ class TriangularSolve(TriangularSolveRules, Op):
     routine: ClassVar[str] = "trsm"
     stacked: ClassVar[bool] = True
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 2)
         only_attrs(self.name, attrs, "lower", "trans", "unit")
         flags = type(attrs["lower"]) is bool and type(attrs["unit"]) is bool

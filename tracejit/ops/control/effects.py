@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import (
     DTYPES,
@@ -56,13 +56,7 @@ class StartToken(Op):
     name: ClassVar[str] = "start_token"
     kind: ClassVar[str] = "effect"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         only_attrs(self.name, attrs)
         return (TOKEN,)
@@ -90,13 +84,7 @@ class PrintText(Op):
     kind: ClassVar[str] = "effect"
     pure: ClassVar[bool] = False
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         only_attrs(self.name, attrs, "text", optional=("file", "flush", "stream"))
         operands = _after_token(self.name, inputs)
         check_text(self.name, attrs["text"], len(operands))
@@ -144,13 +132,7 @@ class RaiseError(Op):
     kind: ClassVar[str] = "effect"
     pure: ClassVar[bool] = False
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         only_attrs(self.name, attrs, "error", optional=("cause", "states"))
         states = attrs.get("states", ())
         valid = type(states) is tuple and all(type(k) is int and k >= 0 for k in states)
@@ -195,13 +177,7 @@ class Check(Op):
     kind: ClassVar[str] = "effect"
     pure: ClassVar[bool] = False
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs)
         require(inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), f"check takes a bool: {inputs[0]}")
@@ -231,13 +207,7 @@ class Undefined(Op):
     name: ClassVar[str] = "undefined"
     kind: ClassVar[str] = "effect"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         kind = attrs.get("kind")
         require(kind in _KINDS, f"undefined: there is no kind {kind!r}")

@@ -149,13 +149,7 @@ class StackNew(_StackOp):
 
     name: ClassVar[str] = "stack_new"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 0)
         only_attrs(self.name, attrs, "stack", optional=("reserve",))
         _check_name(self.name, attrs)
@@ -178,13 +172,7 @@ class StackPush(_StackOp):
 
     name: ClassVar[str] = "stack_push"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         only_attrs(self.name, attrs, "stack")
         _check_name(self.name, attrs)
         require(inputs and inputs[0] == TOKEN, "stack_push takes a stack first")
@@ -207,13 +195,7 @@ class StackPop(_StackOp):
 
     name: ClassVar[str] = "stack_pop"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         only_attrs(self.name, attrs, "stack", "types")
         _check_name(self.name, attrs)
         require(tuple(inputs) == (TOKEN,), "stack_pop takes a stack")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.checks import array_of, only_attrs, take
@@ -32,13 +32,7 @@ class Determinant(Op):
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.det
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs)
         a = array_of(self.name, inputs[0], 2)

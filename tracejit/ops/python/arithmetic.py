@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.kernel import Call
 from tracejit.ir.op import register, require
 from tracejit.ir.types import PyScalar, Type
@@ -66,13 +66,7 @@ class PyOp(ElementwiseDerivative):
         """The kind of Python's result for operands of `kinds`; arithmetic of bools gives an int."""
         return max((*kinds, "int"), key=_KINDS.index)
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, self.arity)
         only_attrs(self.name, attrs)
         return (PyScalar(self.result_kind(self.kinds_of(inputs))),)
@@ -103,7 +97,7 @@ class PyOp(ElementwiseDerivative):
         return False
 
     def checked(self, out: Any, kinds: tuple[str, ...]) -> Any:
-        """`out`, which must have the kind that `infer` gives and fit it. Raises Bailout."""
+        """`out`, which must have the kind that `types` gives and fit it. Raises Bailout."""
         if type(out) is int and not INT_MIN <= out <= INT_MAX:
             raise Bailout(f"{self.name}: the int leaves 64 bits")
         if type(out).__name__ != self.result_kind(kinds):
@@ -341,13 +335,7 @@ class PyPower(PyOp):
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = operator.pow
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         only_attrs(self.name, attrs, optional=("exponent",))
         static = "exponent" in attrs
         take(self.name, inputs, 1 if static else 2)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.op import register
 from tracejit.ir.types import PYBOOL, Type
 from tracejit.ops.python.arithmetic import PyOp
@@ -128,14 +128,8 @@ class _Logical(PyOp):
     highest: ClassVar[str] = "bool"
     fn: ClassVar[str]
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        super().infer(inputs, attrs, regions, binds)
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        super().types(inputs, attrs)
         return (PYBOOL,)
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Const
 from tracejit.ir.op import register, require
 from tracejit.ir.terms import Term
@@ -141,13 +141,7 @@ class PyComplexPower(PyOp):
 
     partials = (_derivative,)
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "exponent")
         exponent = attrs["exponent"]

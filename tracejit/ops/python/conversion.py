@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Node, Value
+from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, NpScalar, PyScalar, Type, dtype_of, lossless
@@ -87,13 +87,7 @@ class ToPyScalar(ElementwiseDerivative):
     partials = (1,)
     kind: ClassVar[str] = "scalar"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "kind")
         x, kind = scalar_value(self.name, inputs[0]), attrs["kind"]
@@ -163,13 +157,7 @@ class ToNpScalar(ElementwiseDerivative):
     partials = (1,)
     kind: ClassVar[str] = "scalar"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "dtype")
         x, dtype = inputs[0], dtype_attr(self.name, attrs)

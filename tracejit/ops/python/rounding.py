@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
 from tracejit.ir.types import PYFLOAT, Type
@@ -162,13 +162,7 @@ class PyRoundTo(PyOp):
     arity: ClassVar[int] = 1
     highest: ClassVar[str] = "float"
 
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
+    def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "digits")
         digits = attrs["digits"]
