@@ -143,5 +143,5 @@ class IndexHook(BuildHookInterface):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path += sys.argv[1:]
     print(drawn(), end="")

@@ -66,6 +66,13 @@ def test_processes_at_once_find_what_is_new(checkout: Path) -> None:
     assert "KeyError" in start(checkout, _FIND).communicate()[1]
 
 
+def test_files_beside_a_program_hide_no_modules_of_python(checkout: Path) -> None:
+    (checkout / "program").mkdir()
+    (checkout / "program" / "types.py").write_text("1 / 0", encoding="utf-8")
+    place = f"import sys; sys.path.insert(0, {str(checkout / 'program')!r})"
+    assert start(checkout, f"{place}\n{_FIND}").communicate()[0] == "named_anew\n"
+
+
 def test_a_checkout_that_cannot_be_written_to(checkout: Path) -> None:
     place = (
         f"from tracejit.base import module_index as m; m._INDEX = {str(checkout / 'no' / 'x')!r}"

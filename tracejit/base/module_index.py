@@ -87,11 +87,11 @@ def make_index() -> str:
     if not text.startswith(digest):
         if not os.path.basename(sys.executable or "").startswith(("python", "pypy")):
             raise ImportError(f"the index of tracejit's modules is old: run python {_MAKER}")
-        path = os.pathsep.join(filter(None, sys.path))
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
-        done = subprocess.run(
-            [sys.executable, _MAKER], capture_output=True, encoding="utf-8", env=environment
-        )
+        # What this process imports lies behind what a Python has from its start: a file beside the
+        # program may have the name of a module of Python's own.
+        command = [sys.executable, _MAKER, *sys.path]
+        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
         if done.returncode:
             raise ImportError(f"the index of tracejit's modules cannot be made:\n{done.stderr}")
         text = f"{digest}\n{done.stdout}"

@@ -31,12 +31,11 @@ class Scan(Op):
     #: The op of one step.
     combine: ClassVar[str]
     ufunc: ClassVar[Any]
+    signature: ClassVar[Any] = Signature("x: iufc[.., n]; axis -> x")
 
     def neutral(self, parts: int) -> float | None:
         """What may stand in front of the first element, of one or two parts, if anything may."""
         return None
-
-    signature: ClassVar[Any] = Signature("x: iufc[.., n]; axis -> x")
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,) = inputs
