@@ -102,3 +102,14 @@ def test_a_build_packs_it() -> None:
     assert hook.dependencies() == []
     hook.initialize("standard", packed)
     assert packed["artifacts"] == ["/tracejit/index.txt"]
+
+
+def test_an_editable_installation_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def get_requires_for_build_editable() -> list[str]:
+        return tracejit_index.IndexHook().dependencies()
+
+    monkeypatch.setattr(module_index, "index_is_current", lambda: False)
+    assert get_requires_for_build_editable() == []
+    packed: dict[str, list[str]] = {"artifacts": []}
+    tracejit_index.IndexHook().initialize("editable", packed)
+    assert packed == {"artifacts": []}
