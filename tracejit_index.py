@@ -1,6 +1,6 @@
 """The index of the package: which module has which ops, handlers and calls, drawn from all of them.
 
-A build writes it into the package. In a checkout an import of the package does, wherever a module
+A build makes it where it is old. In a checkout an import of the package does, wherever a module
 is newer; the process that draws it runs this file, which prints it.
 """
 
@@ -132,20 +132,13 @@ class IndexHook(BuildHookInterface):  # type: ignore[misc]
         return module
 
     def dependencies(self) -> list[str]:
-        """What a build needs: where the index is not that of the modules, all to import them.
-
-        An editable installation packs no index, and is asked for like any other.
-        """
-        stack = (frame.function for frame in inspect.stack(0))
-        needless = "get_requires_for_build_editable" in stack or self._index().index_is_current()
-        return [] if needless else list(self.metadata.core.dependencies)
+        """What a build needs: where the index is not that of the modules, all to import them."""
+        current = self._index().index_is_current()
+        return [] if current else list(self.metadata.core.dependencies)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make the index, and have it packed, though it is no file of the repository."""
-        if version == "editable":
-            return
+        """Make the index anew where it is old, for the build to pack."""
         self._index().make_index()
-        build_data["artifacts"].append("/tracejit/index.txt")
 
 
 if __name__ == "__main__":

@@ -95,21 +95,9 @@ def test_an_installed_package_has_its_index_as_it_is(checkout: Path) -> None:
     assert start(checkout, _FIND).communicate()[0] == "named_anew\n"
 
 
-def test_a_build_packs_it() -> None:
+def test_a_build_needs_nothing_where_the_index_is_current() -> None:
     module_index.make_index()
-    packed: dict[str, list[str]] = {"artifacts": []}
     hook = tracejit_index.IndexHook()
     assert hook.dependencies() == []
-    hook.initialize("standard", packed)
-    assert packed["artifacts"] == ["/tracejit/index.txt"]
-
-
-def test_an_editable_installation_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def get_requires_for_build_editable() -> list[str]:
-        return tracejit_index.IndexHook().dependencies()
-
-    monkeypatch.setattr(module_index, "index_is_current", lambda: False)
-    assert get_requires_for_build_editable() == []
-    packed: dict[str, list[str]] = {"artifacts": []}
-    tracejit_index.IndexHook().initialize("editable", packed)
-    assert packed == {"artifacts": []}
+    hook.initialize("standard", {})
+    assert module_index.index_is_current()
