@@ -19,22 +19,18 @@ from tracejit.base.late import imported
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
+from tracejit.ir.terms import terms
 from tracejit.ir.types import DTYPES, ArrayType, Type, shape_of
 from tracejit.ops.array.linalg import solved
 from tracejit.ops.array.triangular import substituted
 from tracejit.ops.checks import array_of, broadcast_shapes, c_array, only_attrs, take
-from tracejit.ops.rules.factored import (
-    FactoredDiagonalRules,
-    FactoredInverseRules,
-    FactoredSolveRules,
-    LuFactorRules,
-)
+from tracejit.ops.rules.linalg import matrix_sum, per_element
 from tracejit.ops.samples import array
 from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
-    from tracejit.ir.derivatives import DerivativeBuilder
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 
 __all__ = ["FactoredDiagonal", "FactoredInverse", "FactoredSolve", "LuFactor"]
 
@@ -95,8 +91,12 @@ def _solved(packed: Array, pivots: Array, b: Array, trans: int) -> Array:
     return substituted(upper.T, substituted(unit.T, b[_rows(pivots, False)], True), False)
 
 
+def _operands(at: NodeAdaptor) -> list[Value]:
+    return [at.x(k) for k in range(3)]
+
+
 @register
-class LuFactor(LuFactorRules, Op):
+class LuFactor(Op):
     """The factors of square matrices by row interchanges, packed by columns, and the interchanges.
 
     Those of a singular matrix have a zero on the diagonal.
@@ -139,12 +139,25 @@ class LuFactor(LuFactorRules, Op):
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([a], {}) for a in _matrices()]
 
+    # Factors have no derivatives: they are read together with their matrix.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """None."""
+        return None, None
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """None."""
+        return (None,)
+
 
 _LU = LuFactor()
 
 
 @register
-class FactoredSolve(FactoredSolveRules, Op):
+class FactoredSolve(Op):
     """The x with a @ x = b, or swapped(a) @ x = b for `trans` 1, by the factors of `a`.
 
     The stack of `b` is that of the result; the one of `a` is broadcast to it. Bails out for a
@@ -209,9 +222,37 @@ class FactoredSolve(FactoredSolveRules, Op):
                 out.append(([*given, b], {"trans": trans}))
         return [*out, ([*_factored_samples()[0], array("f64", (2, 4, 2))], {"trans": 1})]
 
+    # a x = b: so a dx = db - da x.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The solution for another right side."""
+        ta, right = tangents[0], tangents[3]
+        if ta is not None:
+            moved = c.matmul(c.swapped(ta) if at.attrs["trans"] else ta, at.y())
+            right = c.neg(moved) if right is None else c.sub(right, moved)
+        if right is None:
+            return (None,)
+        return (c.op("factored_solve", *_operands(at), right, **at.attrs),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The solution for the transpose; the outer product of that and the solution."""
+        (g,) = cotangents
+        if g is None:
+            return None, None, None, None
+        trans = at.attrs["trans"]
+        z = c.op("factored_solve", *_operands(at), g, trans=1 - trans)
+        of_a = None
+        if at.wanted[0]:
+            left, right = (at.y(), z) if trans else (z, at.y())
+            of_a = c.neg(c.sum_to(c.matmul(left, c.swapped(right)), at.inputs[0]))
+        return of_a, None, None, z if at.wanted[3] else None
+
 
 @register
-class FactoredInverse(FactoredInverseRules, Op):
+class FactoredInverse(Op):
     """The transposed inverses of square matrices by their factors. Bails out for a singular one."""
 
     name: ClassVar[str] = "factored_inverse"
@@ -242,9 +283,29 @@ class FactoredInverse(FactoredInverseRules, Op):
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [(given, {}) for given in _factored_samples()]
 
+    # y = a^-T: dy = -y da^T y.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """Products with the inverse."""
+        if tangents[0] is None:
+            return (None,)
+        y, turned = terms(at, at.y(), c.swapped(tangents[0]))
+        return ((-(y @ turned @ y)).value,)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Products with the inverse."""
+        (g,) = cotangents
+        if g is None or not at.wanted[0]:
+            return None, None, None
+        y, turned = terms(at, at.y(), c.swapped(g))
+        return (-(y @ turned @ y)).value, None, None
+
 
 @register
-class FactoredDiagonal(FactoredDiagonalRules, Op):
+class FactoredDiagonal(Op):
     """What `lu_diagonal` gives for square matrices, by their factors."""
 
     name: ClassVar[str] = "factored_diagonal"
@@ -271,6 +332,29 @@ class FactoredDiagonal(FactoredDiagonalRules, Op):
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [(given, {}) for given in _factored_samples()]
+
+    # As of `lu_diagonal`: each element d has the derivative d tr(a^-1 da) / n.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The elements times their share."""
+        if tangents[0] is None:
+            return (None,)
+        inverse = c.op("factored_inverse", *_operands(at))
+        trace = matrix_sum(c, c.mul_no_nan(tangents[0], inverse), 2)
+        return (c.mul(at.y(), per_element(c, trace, at.outputs[0])),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The inverse's transpose times the mean of cotangents times elements."""
+        (g,) = cotangents
+        if g is None or not at.wanted[0]:
+            return None, None, None
+        total = matrix_sum(c, per_element(c, c.mul(g, at.y()), at.outputs[0]), 1)
+        inverse = c.op("factored_inverse", *_operands(at))
+        units = c.reshape(total, (*shape_of(total.type), 1, 1))
+        return c.mul_no_nan(c.shaped(units, inverse.type), inverse), None, None
 
 
 def _all_batched(c: DerivativeBuilder, at: BatchAdaptor) -> list[Value]:

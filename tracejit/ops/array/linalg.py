@@ -1,4 +1,9 @@
-"""Linear algebra by BLAS and LAPACK: products, solves, inverses, factors."""
+"""Linear algebra by BLAS and LAPACK: products, solves, inverses, factors.
+
+Derivatives are after M. Giles, "An extended collection of matrix derivative results for forward and
+reverse mode algorithmic differentiation" (2008), and I. Murray, "Differentiation of the Cholesky
+decomposition" (2016), as transposes without conjugation: of A -> M A N it is C -> M.T C N.T.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ir.terms import terms
+from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
 from tracejit.ops.checks import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.rules.linalg import (
-    CholeskyRules,
-    InvRules,
-    LuDiagonalRules,
     MatMulBothRules,
     MatMulRules,
-    SolveRules,
+    adjoint,
+    columns,
+    hermitian,
+    matrix_sum,
+    per_element,
+    triangle,
+    turned_inverse,
 )
 from tracejit.ops.rules.linalg_batch import batched_matmul, batched_solve
 from tracejit.ops.samples import FLOATS, LAYOUTS, array, in_layout
@@ -26,9 +36,32 @@ from tracejit.ops.signature import Signature
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
-    from tracejit.ir.derivatives import DerivativeBuilder
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 
 __all__ = ["solved"]
+
+
+def _solved(c: DerivativeBuilder, a: Value, b: Value, trans: int) -> Value:
+    """The solution of a system of `a`, or of its transpose, by the factors of `a`."""
+    if dtype_of(a.type).char not in "dD":
+        return c.solve(c.swapped(a) if trans else a, b)
+    return c.op("factored_solve", a, *c.ops("lu_factor", [a]), b, trans=trans)
+
+
+def _as_matrices(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
+    return columns(c, v) if at.attrs["vector"] else v
+
+
+def _matrices(c: DerivativeBuilder, at: NodeAdaptor, t: Type) -> ArrayType:
+    tail: tuple[Dim, ...] = (1,) if at.attrs["vector"] else ()
+    return ArrayType(dtype_of(t), (*shape_of(t), *tail))
+
+
+def _between_inverses(c: DerivativeBuilder, lower: Value, m: Value, trans: int = 0) -> Value:
+    """The conjugate transpose of t^-1 m t^-H, where t is the triangle or its transpose."""
+    attrs: dict[str, Any] = {"lower": True, "trans": trans, "unit": False}
+    left = c.op("triangular_solve", lower, m, **attrs)
+    return c.op("triangular_solve", lower, adjoint(c, left), **attrs)
 
 
 @register
@@ -177,7 +210,7 @@ def solved(xp: Any, a: Any, b: Any) -> Any:
 
 
 @register
-class Solve(SolveRules, Op):
+class Solve(Op):
     """The x with a @ x = b; `vector`: b is one vector, else a stack of matrices.
 
     Bails out for a singular matrix.
@@ -229,9 +262,45 @@ class Solve(SolveRules, Op):
         empty = np.empty((0, 0))
         return [*out, ([empty, empty], {"vector": False}), ([empty, empty[0:]], {"vector": False})]
 
+    # a x = b: so a dx = db - da x.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The solution for another right side."""
+        ta, tb = tangents
+        if ta is None and tb is None:
+            return (None,)
+        t = _matrices(c, at, at.outputs[0])
+        right = None
+        if tb is not None:
+            right = c.shaped(columns(c, tb) if at.attrs["vector"] else tb, t)
+        if ta is not None:
+            moved = c.matmul(ta, _as_matrices(c, at, at.y()))
+            right = c.neg(moved) if right is None else c.sub(right, c.shaped(moved, t))
+        assert right is not None
+        out = _solved(c, at.x(0), right, 0)
+        return (c.reshape(out, shape_of(at.outputs[0])),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The solution for the transpose; the outer product of that and the solution."""
+        (g,) = cotangents
+        if g is None:
+            return None, None
+        z = _solved(c, at.x(0), _as_matrices(c, at, g), 1)
+        of_a = of_b = None
+        if at.wanted[0]:
+            x = _as_matrices(c, at, at.y())
+            of_a = c.neg(c.sum_to(c.matmul(z, c.swapped(x)), at.inputs[0]))
+        if at.wanted[1]:
+            flat = c.reshape(z, shape_of(at.outputs[0]))
+            of_b = c.sum_to(flat, at.inputs[1])
+        return of_a, of_b
+
 
 @register
-class Inv(InvRules, Op):
+class Inv(Op):
     """The inverse of square matrices. Bails out for a singular one."""
 
     name: ClassVar[str] = "inv"
@@ -259,9 +328,30 @@ class Inv(InvRules, Op):
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {}) for a in matrices]
 
+    # y = a^-1: dy = -y da y.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """Products with the inverse."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        y, da = terms(at, at.y(), t)
+        return ((-(y @ da @ y)).value,)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Products with the inverse's transpose."""
+        (g,) = cotangents
+        if g is None or not at.wanted[0]:
+            return (None,)
+        turned, given = terms(at, c.swapped(at.y()), g)
+        return ((-(turned @ given @ turned)).value,)
+
 
 @register
-class Cholesky(CholeskyRules, Op):
+class Cholesky(Op):
     """The Cholesky factor, lower or `upper`, of Hermitian matrices, from one triangle of each.
 
     Bails out for a matrix that is not positive definite. The derivative is that of the factor of
@@ -299,9 +389,35 @@ class Cholesky(CholeskyRules, Op):
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {"upper": upper}) for a in matrices for upper in (False, True)]
 
+    # dL = L Phi(L^-1 dA L^-H): Phi takes the lower triangle with half of the diagonal. The
+    # function differentiated is that of (A + A^H) / 2, though only one triangle is read: the
+    # cotangent of A is Hermitian but for conjugation, as JAX and PyTorch have it.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """Products with the factor and its inverse."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        lower = adjoint(c, at.y()) if at.attrs["upper"] else at.y()
+        inner = _between_inverses(c, lower, hermitian(c, t))
+        out = c.matmul(lower, triangle(c, inner, 0.5))
+        return (adjoint(c, out) if at.attrs["upper"] else out,)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The transposes of these products, in reverse order."""
+        (g,) = cotangents
+        if g is None or not at.wanted[0]:
+            return (None,)
+        lower, g = (adjoint(c, v) if at.attrs["upper"] else v for v in (at.y(), g))
+        inner = triangle(c, c.matmul(c.swapped(lower), g), 0.5)
+        return (hermitian(c, _between_inverses(c, lower, inner, trans=1)),)
+
 
 @register
-class LuDiagonal(LuDiagonalRules, Op):
+class LuDiagonal(Op):
     """The diagonal of U in the factorisation of square matrices by row interchanges.
 
     Its first element is negated for an odd number of interchanges, so that the product of all is
@@ -328,6 +444,33 @@ class LuDiagonal(LuDiagonalRules, Op):
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {}) for a in [*matrices, np.eye(4)[[1, 0, 3, 2]], np.eye(3)[[1, 0, 2]]]]
+
+    # The derivative of the product of the diagonal, which is the determinant. d det(a) = det(a)
+    # tr(a^-1 da), in equal shares: each element d_i has the derivative d_i tr(a^-1 da) / n. Any
+    # function of the product alone has thereby its exact derivatives, to any order, and no other
+    # function is recorded. Bails out for a singular matrix.
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The elements times their share."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        inverse = turned_inverse(c, at.x(0))
+        trace = matrix_sum(c, c.mul_no_nan(t, inverse), 2)
+        return (c.mul(at.y(), per_element(c, trace, at.outputs[0])),)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The inverse's transpose times the mean of cotangents times elements."""
+        (g,) = cotangents
+        if g is None or not at.wanted[0]:
+            return (None,)
+        total = matrix_sum(c, per_element(c, c.mul(g, at.y()), at.outputs[0]), 1)
+        inverse = turned_inverse(c, at.x(0))
+        units = c.reshape(total, (*shape_of(total.type), 1, 1))
+        return (c.mul_no_nan(c.shaped(units, inverse.type), inverse),)
 
 
 def _signed_pivots(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
