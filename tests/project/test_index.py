@@ -93,6 +93,8 @@ def test_an_installed_package_has_its_index_as_it_is(checkout: Path) -> None:
     row = "00000000\nops tracejit.ops.named named_anew\n"
     (checkout / "tracejit" / "index.txt").write_text(row, encoding="utf-8")
     assert start(checkout, _FIND).communicate()[0] == "named_anew\n"
+    (checkout / "tracejit" / "index.txt").unlink()
+    assert "ImportError: tracejit is not whole" in start(checkout, _FIND).communicate()[1]
 
 
 def test_a_build_needs_nothing_where_the_index_is_current() -> None:

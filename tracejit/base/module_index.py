@@ -105,6 +105,8 @@ def index() -> dict[str, list[tuple[str, str]]]:
     text = ""
     if not os.path.exists(_MAKER):
         text = _read_index()
+        if not text:
+            raise ImportError(f"tracejit is not whole: {_INDEX} is not there")
     elif getattr(sys.modules["__main__"], "__file__", None) != _MAKER:
         with suppress(FileNotFoundError):
             made = os.stat(_INDEX).st_mtime_ns
