@@ -107,7 +107,7 @@ def index() -> dict[str, list[tuple[str, str]]]:
         text = _read_index()
         if not text:
             raise ImportError(f"tracejit is not whole: {_INDEX} is not there")
-    elif getattr(sys.modules["__main__"], "__file__", None) != _MAKER:
+    elif getattr(sys.modules.get("__main__"), "__file__", None) != _MAKER:
         with suppress(FileNotFoundError):
             made = os.stat(_INDEX).st_mtime_ns
             if all(os.stat(path).st_mtime_ns < made for path in _modules()):
