@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tracejit.base.late import imported
-
 __all__ = [
     "CREATORS",
     "LOOPS",
@@ -108,9 +106,10 @@ def added_at(x: Any, places: Any, values: Any) -> Any:
 
 
 def as_called(path: str, *args: Any) -> Any:
-    """What the function of a path (`module:name`) gives, for the derivative of a value."""
-    module, _, name = path.partition(":")
-    return getattr(imported(module), name)(*args)
+    """What the function of a path (`module:name`) gives, for `derived_as` alone.
+
+    Plain Python derives nothing, and does without.
+    """
 
 
 def apart(f: Any, *args: Any) -> Any:
