@@ -148,7 +148,7 @@ def test_a_wrong_compiler_is_found_and_the_program_reduced(tmp_path: Path) -> No
 
     texts = (draw(seed, "while") for seed in range(200))
     text, found = next((t, v) for t in texts if (v := verdict(t)).differs == "result")
-    small = reduce(text, lambda text: verdict(text).differs == found.differs, seconds=3.0)
+    small = reduce(text, lambda text: verdict(text).differs == found.differs, seconds=20.0)
     assert verdict(small).differs == found.differs
     assert "break" in small
     assert len(small) < len(text) / 2
